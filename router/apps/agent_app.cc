@@ -33,7 +33,8 @@
 namespace sightline::apps {
 namespace {
 
-// `agent` tells routers who reads the worker's events; here that is this process.
+// In a configuration, `agent` means that another process reads the worker's events. In an agent,
+// that process is this one.
 std::vector<contract::WorkerSpec> read_here(std::vector<contract::WorkerSpec> workers) {
   for (contract::WorkerSpec& worker : workers) worker.agent = false;
   return workers;
@@ -41,7 +42,8 @@ std::vector<contract::WorkerSpec> read_here(std::vector<contract::WorkerSpec> wo
 
 }  // namespace
 
-// Declared in the order of making; the destructor goes backwards, stop() as routers are to hear.
+// Declared in the order of construction. The destructor goes backwards. stop() has another order,
+// because routers must be informed.
 struct AgentApp::Parts {
   Parts(AgentOptions given, contract::IdentityKey key,
         std::shared_ptr<const prepare::LoadedModel> loaded)
@@ -58,16 +60,17 @@ struct AgentApp::Parts {
   std::optional<fleet::Fleet> fleet;
   std::optional<agent::AgentStreams> streams;
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
-  std::optional<roles::Feeds> feeds;  // all are read here
+  std::optional<roles::Feeds> feeds;  // all engines are read here
   std::optional<roles::FeedWatch> watch;
   std::optional<fleet::FleetControl> control;
   std::optional<AgentDrain> drain;
-  std::unique_ptr<runtime::TokenFile> tokens;  // of who may drain; null: nobody
+  std::unique_ptr<runtime::TokenFile> tokens;  // of callers of /drain, null: no one may call it
   std::optional<admin_port::AdminServer> admin;
   std::unique_ptr<fleet::ConfigWatch> config;
   bool stopped = false;
 
-  std::uint64_t dropped_lines = 0;  // of the log, counted so far; scrapes come one by one
+  // Lines that the log has dropped, counted so far. Scrapes come one by one.
+  std::uint64_t dropped_lines = 0;
 
   Result<Done> build();
   void make_fleet();
@@ -114,11 +117,13 @@ void AgentApp::Parts::make_fleet() {
   fleet::FleetListeners listeners;
   listeners.feed_ready = [this](const fleet::Worker& worker, const fleet::Rank& rank) {
     const CacheId cache = rank.feed->cache;
+    // The stream exists before the feed is read: the first event needs its sink.
     streams->open({.worker = worker.spec.name, .rank = rank.number}, cache);
     event_metrics.follow(cache, worker.spec.name);
     watch->feed_ready(worker, rank);
   };
   listeners.feed_removed = [this](CacheId cache) {
+    // The last status is counted before the feed disappears.
     event_metrics.forget(cache, subscriber->status(cache));
     streams->close(cache);
     watch->feed_removed(cache);
@@ -151,6 +156,7 @@ Result<Done> AgentApp::Parts::read_events() {
   subscription.held_bytes_max = options.settings.events.held_bytes_max;
   subscription.on_status = [this](const events::FeedStatus& status) {
     agent::Told told{.epoch = status.epoch, .facts = status.facts, .lag_by_stamp = {}};
+    // Before the first event, the lag means nothing.
     if (status.facts.sequence) told.lag_by_stamp = status.lag;
     streams->tell(status.cache, told);
   };
@@ -169,12 +175,14 @@ Result<Done> AgentApp::Parts::read_events() {
 
 Result<Done> AgentApp::Parts::listen() {
   const contract::AgentSettings& settings = options.settings;
+  // The fleet has its workers before /readyz can be asked.
   control->start(read_here(settings.workers));
   admin.emplace(
       admin_port::AdminServer::Options{.host = settings.admin.host, .port = settings.admin.port},
       metrics);
   add_admin_routes();
   SL_TRY(admin->start());
+  // The port is known only now: the system may have chosen it.
   const std::string address = authority(settings.admin.host, admin->port());
   replicas->membership().update(
       [&](membership::Announcement& mine) { mine.admin_address = address; });
@@ -182,7 +190,8 @@ Result<Done> AgentApp::Parts::listen() {
 }
 
 void AgentApp::Parts::add_admin_routes() {
-  // While NATS is away later on routers know it themselves: a restart would only cost what is held.
+  // If NATS is away later, the agent stays ready: routers notice it themselves, and a restart would
+  // only lose the blocks.
   admin->add_check("nats", [this] { return streams->check(); });
   admin->add_check("workers", [this] { return check_asked(*fleet->snapshot()); });
   admin->add_route("GET", std::string(contract::kWorkersPath),
@@ -196,6 +205,7 @@ void AgentApp::Parts::add_admin_routes() {
   };
   const std::string path(contract::kDrainPath);
   admin->add_late_route("POST", path, run, push::guarded("drain", tokens.get(), metrics, 0));
+  // Without a token, for hooks that still send GET.
   if (options.settings.drain_by_get) admin->add_late_route("GET", path, run);
 }
 
@@ -251,6 +261,8 @@ void AgentApp::reread_config() {
 
 void AgentApp::stop() {
   if (std::exchange(parts_->stopped, true)) return;
+  // In this order nothing new begins: no configuration, no calls, no probes. Then the streams say
+  // farewell, while NATS is still connected.
   parts_->config.reset();
   if (parts_->drain) parts_->drain->stop();
   if (parts_->admin) parts_->admin->stop();

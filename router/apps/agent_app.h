@@ -13,33 +13,37 @@
 
 namespace sightline::apps {
 
+// What `sightline agent` needs to start.
 struct AgentOptions {
   contract::AgentSettings settings;
-  std::string config_file;  // watched for changes of the workers; empty: none
-  // Makes the worker list from the whole configuration when the file has changed.
+  // Watched for changes of the workers. Empty: there is no file.
+  std::string config_file;
+  // Reads the worker list from the whole configuration when the file has changed.
   std::function<Result<std::vector<contract::WorkerSpec>>(std::string file)> read_workers;
 };
 
-// `sightline agent` put together: reads the events of its workers' engines and tells routers over
-// NATS what they hold. It never waits for NATS: while that is away it reads on.
-// Thread safety: all methods from main.
+// The program `sightline agent`. It reads the events of its workers' engines, and publishes over
+// NATS which blocks they hold. It never waits for NATS: without a connection it continues to read.
+// Thread safety: create() and stop() from main, reread_config() from any thread.
 class AgentApp {
  public:
   // Listens on the admin port when it returns. Errors name what to change: model directory,
-  // identity key file, NATS settings, port.
+  // identity key file, NATS settings or port.
   static Result<std::unique_ptr<AgentApp>> create(AgentOptions options);
-  ~AgentApp();  // as stop()
+  ~AgentApp();  // calls stop()
 
+  // The admin port, also if the system chose it.
   [[nodiscard]] std::uint16_t admin_port() const;
 
-  // Rereads the configuration file as if it had changed; without one, nothing. Not during stop().
+  // Reads the configuration file again, as if it had changed. Without a file it does nothing. Not
+  // during stop().
   void reread_config();
 
-  // Says farewell on every stream and ends everything. Idempotent.
+  // Announces the end on every stream and ends everything. May be called twice.
   void stop();
 
   struct Parts;
-  explicit AgentApp(std::unique_ptr<Parts> parts);  // by create()
+  explicit AgentApp(std::unique_ptr<Parts> parts);  // called by create()
 
  private:
   std::unique_ptr<Parts> parts_;

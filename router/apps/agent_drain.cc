@@ -17,9 +17,11 @@
 namespace sightline::apps {
 namespace {
 
+// How often waiting calls are checked.
 constexpr Duration kLookInterval = std::chrono::milliseconds(50);
 constexpr Duration kIdleWait = std::chrono::hours(1);  // until a call comes
 
+// A worker in state down or starting runs no request.
 bool is_idle(const fleet::Worker& worker) {
   return worker.state == fleet::WorkerState::Down || worker.state == fleet::WorkerState::Starting ||
          (worker.running == 0 && worker.waiting == 0);
@@ -89,13 +91,16 @@ struct AgentDrain::State {
     } else if (!idle_since) {
       idle_since = now;
     }
+    // Outside of the mutex, because answers are written to connections.
     answer(now, idle_since);
     const MutexLock lock(mutex);
+    // The next call measures its own quiet time.
     if (waiters.empty()) idle_since.reset();
     wait(stop);
   }
 
   void wait(const std::stop_token& stop) SL_REQUIRES(mutex) {
+    // Without a waiting call, only a new one wakes the thread.
     const bool nobody = waiters.empty();
     const Instant until = clock.now() + (nobody ? kIdleWait : kLookInterval);
     changed.wait_until(mutex, stop, until,
@@ -112,6 +117,7 @@ struct AgentDrain::State {
       const MutexLock lock(mutex);
       std::erase_if(waiters, [&](const Waiter& waiter) {
         const bool drained =
+            // The quiet time counts only after the call: before it, routers sent requests.
             idle_since && now - std::max(*idle_since, waiter.since) >= options.quiet;
         if (!drained && now < waiter.until) return false;
         due.push_back({waiter, drained});
@@ -141,11 +147,13 @@ void AgentDrain::run(const admin_port::AdminRequest& request,
     timeout = *parsed;
   }
   State& state = *state_;
+  // Each call repeats it, because the engine may be another one by now.
   state.tell();
   const Instant now = state.clock.now();
   bool is_taken = false;
   {
     const MutexLock lock(state.mutex);
+    // After stop(), no thread would answer the call.
     is_taken = !state.stopped && state.waiters.size() < kDrainsMax;
     if (is_taken) state.waiters.push_back({respond, now, now + timeout});
     if (is_taken && !state.thread) {
@@ -165,6 +173,7 @@ void AgentDrain::stop() {
     ending = std::exchange(state_->thread, std::nullopt);
     left = std::exchange(state_->waiters, {});
   }
+  // The thread may be answering. It ends before the others are answered.
   ending.reset();
   for (const Waiter& waiter : left) {
     waiter.respond(admin_port::admin_error(503, "the agent stops"));

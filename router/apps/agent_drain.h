@@ -15,44 +15,46 @@
 
 namespace sightline::apps {
 
-// How long `POST /drain` waits unless told otherwise, and at most.
+// How long `POST /drain` waits without a timeout parameter, and the longest timeout.
 inline constexpr std::chrono::seconds kDrainWait{30};
 inline constexpr std::chrono::seconds kDrainWaitMax{3600};
-// Calls that wait at the same time; more are refused.
+// The most calls that wait at the same time. Further ones are refused.
 inline constexpr std::size_t kDrainsMax = 16;
 
-// Text of `timeout=`: whole seconds. Errors: InvalidArgument, with what is allowed.
+// Reads the value of `timeout=`: whole seconds. Errors: InvalidArgument, with the permitted values.
 Result<Duration> parse_drain_timeout(const std::string& text);
 
-// True: nothing runs and nothing waits at any worker, by its last reading. One that does not answer
-// runs nothing for anybody. Pure.
+// Whether no request runs or waits at any worker, by its last reading. A worker that does not
+// answer counts as idle. Pure.
 bool is_idle(const fleet::FleetSnapshot& fleet);
 
+// The body of the answer:
 // {"drained":…,"waited_ms":…,"workers":[{"name","state","running","waiting"}]}.
 std::string drain_json(const fleet::FleetSnapshot& fleet, bool drained, Duration waited);
 
-// `POST /drain?timeout=SECONDS`: routers are told to send the workers nothing more, and the answer
-// comes once the workers have been idle for `quiet`, 200, or when the time is over, 504. Draining
-// goes on until the agent ends, or the engine: one that is started anew is open. One thread of its
-// own, sl-drain, from the first call on.
-// Thread safety: all methods from any thread; stop() from one.
+// Serves `POST /drain?timeout=SECONDS`. It makes routers send the workers no more requests. It
+// answers 200 when the workers have been idle for `quiet`, or 504 when the timeout is over. The
+// workers stay drained until the agent or the engine ends. A restarted engine gets requests again.
+// It has its own thread, sl-drain, from the first call on. Thread safety: all methods from any
+// thread, stop() from one.
 class AgentDrain {
  public:
   struct Options {
-    // Readings of the load come this far apart at most, and requests under way reach the engine
-    // within less.
+    // Readings of the load are at most this far apart. Requests under way reach the engine in less
+    // time.
     Duration quiet = std::chrono::seconds(2);
   };
-  // All outlive it. tell: at each call, so that routers know.
+  // All outlive it. `tell` is called at each call of /drain, and informs the routers.
   AgentDrain(Options options, const fleet::Fleet& fleet, std::function<void()> tell,
              const Clock& clock);
-  ~AgentDrain();  // as stop()
+  ~AgentDrain();  // calls stop()
   AgentDrain(const AgentDrain&) = delete;
   AgentDrain& operator=(const AgentDrain&) = delete;
 
+  // Answers a call later, by `respond`.
   void run(const admin_port::AdminRequest& request,
            const admin_port::AdminServer::Respond& respond);
-  // Ends the waiting calls with 503. Idempotent.
+  // Ends the waiting calls with 503. May be called twice.
   void stop();
 
  private:

@@ -15,6 +15,7 @@ namespace {
 
 using agent::StreamView;
 
+// The reason of a worker before its first probe has ended (fleet::Observations::failure).
 constexpr std::string_view kNotAsked = "not asked yet";
 
 std::string text_or_null(std::string_view text) {
@@ -23,7 +24,7 @@ std::string text_or_null(std::string_view text) {
 
 std::string_view true_or_false(bool value) { return value ? "true" : "false"; }
 
-// Not a number: readers of JSON would round it.
+// A text, because many readers of JSON would round the number.
 std::string epoch_json(std::optional<std::uint64_t> epoch) {
   if (!epoch) return "null";
   std::array<char, 24> text{};
@@ -33,6 +34,7 @@ std::string epoch_json(std::optional<std::uint64_t> epoch) {
 }
 
 std::string reason_json(const fleet::Worker& worker, const fleet::Rank& rank) {
+  // Without a feed, the worker's reason says why.
   if (!rank.feed) return text_or_null(worker.reason);
   return text_or_null(rank.feed->unverified.empty() ? rank.feed->incomplete
                                                     : rank.feed->unverified);
@@ -63,6 +65,7 @@ std::string rank_json(const fleet::Worker& worker, const fleet::Rank& rank,
   const frames::StreamName name{.worker = worker.spec.name, .rank = rank.number};
   const auto found = std::find_if(streams.begin(), streams.end(),
                                   [&](const StreamView& one) { return one.name == name; });
+  // A rank whose stream does not exist yet shows an empty one.
   const bool is_there = found != streams.end();
   return R"({"rank":)" + std::to_string(rank.number) + R"(,"reason":)" + reason_json(worker, rank) +
          R"(,"events_endpoint":)" + text_or_null(rank.feed ? rank.feed->endpoints.events : "") +
@@ -102,6 +105,7 @@ std::vector<agent::WantedStream> wanted_streams(const fleet::FleetSnapshot& flee
   std::vector<agent::WantedStream> wanted;
   for (const auto& worker : fleet.workers) {
     for (const fleet::Rank& rank : worker->ranks) {
+      // Routers show this reason while the rank has no events.
       std::string why = "its agent hears nothing of it: ";
       why += worker->reason.empty() ? "its events are not read yet" : worker->reason;
       wanted.push_back(
@@ -113,6 +117,7 @@ std::vector<agent::WantedStream> wanted_streams(const fleet::FleetSnapshot& flee
 
 Result<Done> check_asked(const fleet::FleetSnapshot& fleet) {
   for (const auto& worker : fleet.workers) {
+    // Only this reason shows that no probe has ended yet.
     if (worker->state == fleet::WorkerState::Starting &&
         worker->reason.find(kNotAsked) != std::string::npos) {
       return internal_error("worker " + worker->spec.name + " is " + std::string(kNotAsked));

@@ -14,17 +14,17 @@
 
 namespace sightline::apps {
 
-// What an agent tells of its workers. All pure.
+// The agent's endpoints and checks about its workers. All functions are pure.
 
-// GET /v1/workers of an agent: a JSON array, one object per worker in the order of the
-// configuration.
+// The body of GET /v1/workers of an agent: a JSON array with one object for each worker, in the
+// order of the configuration.
 std::string agent_workers_json(const fleet::FleetSnapshot& fleet,
                                std::span<const agent::StreamView> streams);
 
-// The ranks that are to be read, each with why it may have no events.
+// The ranks that the agent should read, each with the reason why it may have no events.
 std::vector<agent::WantedStream> wanted_streams(const fleet::FleetSnapshot& fleet);
 
-// Done once every worker was asked, whatever it answered. The error names the first that was not.
+// Returns Done once every worker was asked, with any result. The error names the first other one.
 Result<Done> check_asked(const fleet::FleetSnapshot& fleet);
 
 }  // namespace sightline::apps

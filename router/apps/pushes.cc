@@ -67,7 +67,10 @@ void Pushes::wire(roles::RouterRole* router, roles::FrontRole* front) {
 void Pushes::start(bool has_file, process::ReplicaStack* replicas) {
   replicas_ = replicas;
   std::optional<std::vector<contract::WorkerSpec>> boot;
+  // An empty list in a file is a list. Without a file and without workers, the router waits for a
+  // push.
   if (has_file || !start_.workers.empty()) boot = start_.workers;
+  // A list of peers comes before this one, so they are asked first.
   lists_.boot(std::move(boot), replicas != nullptr);
   router_->start(lists_.in_force()->workers);
   if (replicas != nullptr) exchange_with(*replicas);
@@ -78,6 +81,7 @@ void Pushes::exchange_with(process::ReplicaStack& replicas) {
     const auto now = lists_.in_force();
     if (!now->pushed) return {};
     return {now->generation(), now->pushed->digest,
+            // The pointer shares the ownership of the list, so the body is not copied.
             std::shared_ptr<const std::string>(now->pushed, &now->pushed->body)};
   };
   const auto announced = [&replicas] { return replicas.membership().generations(); };
@@ -101,10 +105,11 @@ void Pushes::exchange_with(process::ReplicaStack& replicas) {
           }});
 }
 
-// On the thread that pushed, or that of the exchange.
+// Runs on the thread of the push, or on that of the exchange.
 void Pushes::taken(const lists::InForce& now) {
   if (replicas_ == nullptr) return;
   replicas_->membership().update([&now](membership::Announcement& mine) {
+    // Two pushes may arrive here in the other order. The announced generation never falls.
     mine.generation = std::max(mine.generation, now.generation());
   });
 }
@@ -112,7 +117,8 @@ void Pushes::taken(const lists::InForce& now) {
 void Pushes::stop() { exchange_.reset(); }
 
 Result<std::string> Pushes::look_at_learnt() {
-  // The list first: the fleet may have taken a later one over since, never an earlier one.
+  // The list is read first. In between, the fleet may have applied a later list, but never an
+  // earlier one.
   const auto list = lists_.in_force();
   return learnt_.look(*router_->fleet().snapshot(), *list, system_clock().now());
 }
@@ -131,6 +137,7 @@ void Pushes::add_lists(admin_port::AdminServer& admin) {
       "PUT", workers,
       [this](const AdminRequest& put) {
         auto answer = push::put_workers(lists_, put);
+        // The exchange reads the new list immediately.
         if (exchange_) exchange_->own_changed();
         return answer;
       },

@@ -23,56 +23,69 @@
 
 namespace sightline::apps {
 
-// What is pushed to `sightline serve` on its admin port: settings and, to the router role, lists of
-// workers; and what /readyz says of them.
-// Thread safety: settings() and lists() from any thread, the rest from main.
+// Pushes to `sightline serve` on its admin port: settings, and for the router role also worker
+// lists. It also gives /readyz the state of the lists.
+// Thread safety: settings() and lists() from any thread, the other methods from main.
 class Pushes {
  public:
-  // Errors: of the file with the tokens of those who may push. The metrics outlive it.
+  // Errors: of the file with the tokens for pushes. `metrics` outlives this object.
   static Result<std::unique_ptr<Pushes>> create(const contract::ServeSettings& settings,
                                                 contract::SettingOrigins origins,
                                                 runtime::Metrics& metrics);
   Pushes(const contract::ServeSettings& settings, contract::SettingOrigins origins,
-         runtime::Metrics& metrics);  // by create()
+         runtime::Metrics& metrics);  // called by create()
 
-  // The settings as they are at any moment; readable before wire().
+  // The settings as they are at any moment. They can be read before wire().
   [[nodiscard]] const Published<contract::ServeSettings>& settings() const {
     return live_.values();
   }
+  // The pushed worker lists.
   [[nodiscard]] push::WorkerLists& lists() { return lists_; }
 
-  // Whom it is about; both outlive what is pushed. Null: a role that the process has not. Without
-  // the router role there are no lists, and what follows but add_admin() is not to be called.
+  // Sets the roles that pushes change. Both outlive all pushes. Null: the process does not have
+  // that role. Without the router role there are no lists. Of the following methods only
+  // add_admin() may be called then.
   void wire(roles::RouterRole* router, roles::FrontRole* front);
   // Starts the router role with the first list of workers. has_file: there is a configuration file,
-  // whose list may be empty. replicas: whom lists are told and asked of, null: nobody; outlives
-  // stop().
+  // whose list may be empty. `replicas` exchange lists with this process. Null: there are no
+  // replicas. It outlives stop().
   void start(bool has_file, process::ReplicaStack* replicas);
-  // Unavailable, with the reason, while there is no list, or not learnt what its workers hold. From
-  // any thread.
+  // Returns Unavailable, with the reason, while there is no list, or while the blocks of its
+  // workers are not loaded. From any thread.
   Result<Done> check();
+  // Adds the routes and checks.
   void add_admin(admin_port::AdminServer& admin);
-  // Before each scrape.
+  // Called before each scrape.
   void refresh_metrics();
-  // Tells replicas nothing any more.
+  // Sends nothing to replicas any more.
   void stop();
 
  private:
+  // Applies changed settings to the log and the frontend.
   void take(const contract::ServeSettings& now);
+  // Adds the routes and checks of worker lists.
   void add_lists(admin_port::AdminServer& admin);
+  // Whether the blocks of the listed workers are loaded.
   Result<std::string> look_at_learnt();
+  // Begins to exchange lists with replicas.
   void exchange_with(process::ReplicaStack& replicas);
+  // Announces the generation of a list that was just put in force.
   void taken(const lists::InForce& now);
 
+  // The settings at the start.
   const contract::ServeSettings start_;
   runtime::Metrics& metrics_;
-  std::unique_ptr<runtime::TokenFile> tokens_;  // null: nobody may push
-  roles::RouterRole* router_ = nullptr;         // perhaps for ever
-  roles::FrontRole* front_ = nullptr;           // perhaps for ever
+  // Null: no one may push.
+  std::unique_ptr<runtime::TokenFile> tokens_;
+  // Null: no router role.
+  roles::RouterRole* router_ = nullptr;
+  // Null: no frontend role.
+  roles::FrontRole* front_ = nullptr;
   push::LiveSettings live_;
   push::WorkerLists lists_;
   push::LearntCheck learnt_;
-  process::ReplicaStack* replicas_ = nullptr;  // null: there are none
+  // Null: there are no replicas.
+  process::ReplicaStack* replicas_ = nullptr;
   std::unique_ptr<lists_exchange::ListsExchange> exchange_;
 };
 

@@ -34,7 +34,7 @@ namespace {
 
 using contract::ServeSettings;
 
-// Large steps leave one of several threads to small ones.
+// Large steps leave one thread to small ones, so there must be several.
 constexpr std::size_t kComputeThreadsMin = 2;
 
 IoPoolOptions pool_options(const contract::ServerSettings& server) {
@@ -44,7 +44,8 @@ IoPoolOptions pool_options(const contract::ServerSettings& server) {
   return {.io_threads = threads_or_cores(server.io_threads), .compute_threads = compute};
 }
 
-// A process with both roles needs no port to ask itself: others may ask it where one is given.
+// A process with both roles needs no port to ask itself. Other processes may ask if a port is
+// configured.
 bool has_selection_port(const ServeOptions& options) {
   if (!contract::is_frontend(options.settings.roles)) return true;
   const auto origin = options.origins.find("selection.port");
@@ -57,7 +58,7 @@ std::size_t threads_or_cores(std::uint32_t wanted) {
   return wanted > 0 ? wanted : std::min(runtime::usable_cores(), kIoPoolThreadsMax);
 }
 
-// Declared in the order of making; stop() and the destructor go backwards.
+// Declared in the order of construction. stop() and the destructor go backwards.
 struct ServeApp::Parts {
   Parts(ServeOptions given, contract::IdentityKey key,
         std::shared_ptr<const prepare::LoadedModel> loaded)
@@ -80,15 +81,16 @@ struct ServeApp::Parts {
   std::unique_ptr<Pushes> pushes;
   IoPool pool;
   std::unique_ptr<roles::RouterRole> router;  // with the router role
-  std::optional<fleet::ServedView> served;    // likewise
-  std::unique_ptr<roles::RemoteRole> remote;  // without it
+  std::optional<fleet::ServedView> served;    // with the router role
+  std::unique_ptr<roles::RemoteRole> remote;  // without the router role
   std::optional<roles::FrontRole> front;      // with the frontend role
   std::optional<admin_port::AdminServer> admin;
   std::unique_ptr<fleet::ConfigWatch> config;
   std::atomic<bool> stopped = false;  // read by the admin port's threads
 
   process::MemoryMetrics memory_metrics{memory, metrics};
-  std::uint64_t dropped_lines = 0;  // of the log, counted so far; scrapes come one by one
+  // Lines that the log has dropped, counted so far. Scrapes come one by one.
+  std::uint64_t dropped_lines = 0;
 
   Result<Done> build();
   Result<Done> join_replicas();
@@ -104,6 +106,7 @@ struct ServeApp::Parts {
 };
 
 Result<Done> ServeApp::Parts::build() {
+  // The connections come first: other parts publish and subscribe over them.
   if (!options.settings.nats.urls.empty()) SL_TRY(join_replicas());
   pushes = SL_TRY(Pushes::create(options.settings, options.origins, metrics));
   SL_TRY(contract::is_router(options.settings.roles) ? make_router() : find_routers());
@@ -148,6 +151,7 @@ Result<Done> ServeApp::Parts::find_routers() {
 }
 
 void ServeApp::Parts::make_front() {
+  // The router in this process, or else the routers elsewhere, report the served models.
   std::function<std::shared_ptr<const fleet::Served>()> read_served;
   if (router) {
     read_served = [this] { return served->read(); };
@@ -191,7 +195,7 @@ Result<Done> ServeApp::Parts::check_running() const {
   return Error{ErrorCode::Unavailable, Blame::Internal, true, "draining", {}, {}};
 }
 
-// For frontends, which can ask another router; /readyz has the same checks one by one.
+// For frontends, which can ask another router instead. /readyz has the same checks one by one.
 Result<Done> ServeApp::Parts::check_router() const {
   SL_TRY(check_running());
   SL_TRY(pushes->check());
@@ -215,6 +219,8 @@ void ServeApp::Parts::refresh_metrics() {
 Result<Done> ServeApp::Parts::listen() {
   const ServeSettings& settings = options.settings;
   if (router) {
+    // The selection port opens before the workers are followed. Until then it answers that the
+    // router is not ready.
     SL_TRY(router->listen());
     pushes->start(!options.config_file.empty(), replicas.get());
   }
@@ -228,8 +234,10 @@ Result<Done> ServeApp::Parts::listen() {
                                                      &memory.share(MemoryShare::Connections)},
                 metrics);
   add_admin();
+  // The admin port comes last: /readyz must not say that a port listens before it does.
   SL_TRY(admin->start());
   if (replicas) {
+    // The port is known only now: the system may have chosen it.
     const std::string address = authority(settings.admin.host, admin->port());
     replicas->membership().update(
         [&address](membership::Announcement& mine) { mine.admin_address = address; });
@@ -247,6 +255,7 @@ void ServeApp::Parts::add_admin() {
 }
 
 Result<Done> ServeApp::Parts::watch_config() {
+  // A frontend alone has no worker list to read again.
   if (options.config_file.empty() || !router) return Done{};
   auto changed = [this](Result<std::string> file) {
     pushes->lists().reread(file.ok() ? options.read_workers(std::move(*file))
@@ -290,6 +299,8 @@ void ServeApp::reread_config() {
 
 void ServeApp::stop() {
   if (parts_->stopped.exchange(true)) return;
+  // Peers receive the announcement first and stop sending requests here. Then the ports close, then
+  // the workers, and the threads last.
   parts_->config.reset();
   if (parts_->replicas) parts_->replicas->stop();
   if (parts_->front) parts_->front->drain();

@@ -16,44 +16,52 @@
 
 namespace sightline::apps {
 
-// Makes the worker list from the whole configuration when the file has changed.
+// Reads the worker list from the whole configuration when the file has changed.
 using ReadWorkers = std::function<Result<std::vector<contract::WorkerSpec>>(std::string file)>;
 
+// What `sightline serve` needs to start.
 struct ServeOptions {
   contract::ServeSettings settings;
-  contract::SettingOrigins origins;  // of them
-  std::string config_file;           // watched for changes of the workers; empty: none
+  // Where each setting comes from.
+  contract::SettingOrigins origins;
+  // Watched for changes of the workers. Empty: there is no file.
+  std::string config_file;
   ReadWorkers read_workers;
+  // How many connections of each kind it may open.
   process::OpenFilesPlan open_files;
+  // How much memory it may use for data of others.
   process::MemoryPlan memory;
 };
 
-// Threads for a setting of which 0 means one per core that the process may use: its affinity mask
-// and the quota of its control group.
+// Returns the number of threads for a setting. 0 means one for each core that the process may use,
+// by its affinity mask and the quota of its control group.
 std::size_t threads_or_cores(std::uint32_t wanted);
 
-// `sightline serve` put together: every part is made, wired, started and stopped here.
-// Thread safety: create() and run() from main.
+// The program `sightline serve`: makes, connects, starts and stops every part.
+// Thread safety: create() and stop() from main, reread_config() from any thread.
 class ServeApp {
  public:
-  // Listens on all ports when it returns. Errors name what to change: model directory, identity
-  // key file, ports.
+  // Listens on all ports when it returns. Errors name what to change: model directory, identity key
+  // file or ports.
   static Result<std::unique_ptr<ServeApp>> create(ServeOptions options);
+  // Calls stop().
   ~ServeApp();
 
-  // Of the roles that the process has.
+  // The ports of the roles that the process has. Nothing: it does not have that role.
   [[nodiscard]] std::optional<std::uint16_t> port() const;
   [[nodiscard]] std::uint16_t admin_port() const;
   [[nodiscard]] std::optional<std::uint16_t> selection_port() const;
 
-  // Rereads the configuration file as if it had changed; without one, nothing. Not during stop().
+  // Reads the configuration file again, as if it had changed. Without a file it does nothing. Not
+  // during stop().
   void reread_config();
 
-  // Stops accepting, lets running answers finish for up to drain_timeout, then ends everything.
+  // Stops accepting requests, waits up to `server.drain_timeout` for running answers, then ends
+  // everything.
   void stop();
 
   struct Parts;
-  explicit ServeApp(std::unique_ptr<Parts> parts);  // by create()
+  explicit ServeApp(std::unique_ptr<Parts> parts);  // called by create()
 
  private:
   std::unique_ptr<Parts> parts_;

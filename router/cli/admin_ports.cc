@@ -16,7 +16,7 @@
 namespace sightline::cli {
 namespace {
 
-// What a port is asked, in the order of the answers.
+// The paths to request, in the order of the answers.
 constexpr std::array<std::string_view, 4> kPaths = {contract::kWorkersPath, contract::kReplicasPath,
                                                     contract::kMetricsPath, contract::kReadyPath};
 
@@ -33,6 +33,7 @@ Result<AdminPort> parse_admin_port(const std::string& url) {
   if (place.ends_with('/')) place.pop_back();
   AdminPort port{.name = place, .address = {.host = place, .port = contract::kAdminPort}};
   const std::size_t colon = place.rfind(':');
+  // A colon inside the brackets belongs to an IPv6 address.
   const bool has_port = colon != std::string::npos && place.find(']', colon) == std::string::npos;
   if (has_port) {
     port.address.host = place.substr(0, colon);
@@ -67,7 +68,7 @@ Result<std::vector<AdminPort>> parse_admin_ports(std::string_view urls) {
   }
 }
 
-// One round of questions. Shared with those that are under way when it is over.
+// One round of requests. Requests that run when the round is over share it.
 struct AdminPorts::Round {
   Round(const std::vector<AdminPort>& asked, Duration time)
       : ports(asked),
@@ -133,6 +134,7 @@ top::RouterFacts facts_of(const AdminPort& port, std::array<AdminAnswer, kPaths.
   }
   auto& [workers, replicas, metrics, ready] = answers;
   const auto body_of = [](AdminAnswer& answer) {
+    // A role without a route answers 404, which is no trouble.
     return answer.status == 200 ? std::move(answer.body) : std::string();
   };
   const top::Answers bodies{.is_ready = ready.status == 200,
@@ -154,7 +156,7 @@ Task<void> AdminPorts::ask_one(std::shared_ptr<Round> round, std::size_t port,
   round->put(port, static_cast<std::size_t>(place), std::move(answer));
 }
 
-// Shared with the request that is under way.
+// The running request shares it.
 struct AdminPorts::Posted {
   Posted(const AdminPort& to, http::RequestHead request, Duration time)
       : port(to), head(std::move(request)), patience(time) {}

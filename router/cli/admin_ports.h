@@ -16,28 +16,33 @@
 
 namespace sightline::cli {
 
+// How many admin ports `sightline top` watches.
 inline constexpr std::size_t kAdminPortsMax = 32;
-// Of one answer: /metrics of a router with 10,000 workers has 20 MB.
+// The limit of one answer. /metrics of a router with 10,000 workers has 20 MB.
 inline constexpr std::size_t kAdminAnswerBytesMax = 64 << 20;
 
-// An admin port as it was named.
+// An admin port as the user named it.
 struct AdminPort {
-  std::string name;  // "HOST:PORT", for people
+  // "HOST:PORT", for messages.
+  std::string name;
   http::ServerAddress address;
 };
 
-// What came of one request.
+// The result of one request.
 struct AdminAnswer {
-  int status = 0;  // 0: no answer
+  // The HTTP status. 0: no answer.
+  int status = 0;
   std::string body;
-  std::string trouble;  // why there is none
+  // Why there is no answer. Empty if there is one.
+  std::string trouble;
 };
 
-// "http://HOST[:PORT]", several with commas between; without a port 9090. Errors: InvalidArgument.
+// Parses "http://HOST[:PORT]", or several with commas between. The default port is 9090. Error:
+// InvalidArgument.
 Result<std::vector<AdminPort>> parse_admin_ports(std::string_view urls);
 
-// Sends requests to admin ports.
-// Thread safety: from one thread.
+// Sends requests to admin ports, on an I/O thread of its own.
+// Thread safety: one thread at a time.
 class AdminPorts {
  public:
   AdminPorts();
@@ -45,16 +50,17 @@ class AdminPorts {
   AdminPorts(const AdminPorts&) = delete;
   AdminPorts& operator=(const AdminPorts&) = delete;
 
-  // What all of them say, in their order. Waits for `patience` at most; whoever has not answered by
-  // then is in trouble.
+  // Returns the facts of all ports, in their order. Waits for at most `patience`. A port that has
+  // not answered by then has a `trouble`.
   std::vector<top::RouterFacts> ask(const std::vector<AdminPort>& ports, Duration patience);
 
-  // Sends a POST without a body and waits for the answer: `patience` for its header at most.
-  // An empty token is not sent.
+  // Sends a POST without a body and waits for the answer. `patience` limits the wait for its
+  // header. An empty token is not sent.
   AdminAnswer post(const AdminPort& port, std::string path, const std::string& token,
                    Duration patience);
 
  private:
+  // The state that requests share with a caller that may stop waiting.
   struct Round;
   struct Posted;
   Task<void> ask_one(std::shared_ptr<Round> round, std::size_t port, std::string_view path);

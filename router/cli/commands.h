@@ -8,11 +8,12 @@ namespace sightline::cli {
 
 using command::Invocation;
 
-// Runs `sightline <command> …` to its end. The value is the exit status: 0 well, 1 a failure while
-// running, 2 a mistake in how it was called.
+// Runs `sightline <command> …` to its end. Returns the exit status: 0 for success, 1 for a failure
+// while it ran, 2 for a mistake in the call.
 int run(const Invocation& invocation);
 
-// The commands; arguments without the command's own name.
+// The commands. `invocation` has the arguments after the command's own name. Each returns run()'s
+// status.
 int agent_command(const Invocation& invocation);
 int drain_command(const Invocation& invocation);
 int serve_command(const Invocation& invocation);

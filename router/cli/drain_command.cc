@@ -32,7 +32,7 @@ engine it keeps the engine until then. The engines stay drained until the agent 
 
 )";
 
-// The agent answers at the end of the timeout by itself.
+// The agent itself answers at the end of the timeout. This is the time for its answer to arrive.
 constexpr milliseconds kGrace{10'000};
 
 struct DrainSettings {
@@ -62,6 +62,7 @@ Result<std::string> token_of(const std::string& file) {
 }
 
 std::string drain_path(milliseconds timeout) {
+  // The agent takes whole seconds. Rounding up gives the engines at least the requested time.
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(timeout).count();
   return std::string(contract::kDrainPath) + "?timeout=" + std::to_string(seconds);
 }
@@ -87,6 +88,7 @@ int drain_command(const Invocation& invocation) {
       admin.post(port, drain_path(settings.timeout), *token, settings.timeout + kGrace);
   if (answer.status == 0) return fail(command, port.name + ": " + answer.trouble, 1);
   std::printf("%s\n", answer.body.c_str());
+  // The agent answers with another status if requests still run at the end.
   return answer.status == 200 ? 0 : 1;
 }
 

@@ -28,7 +28,7 @@ only: the engine is asked for its event endpoints and block size, and what you g
 
 )";
 
-// The workers as flags, environment and the given content of the configuration file make them.
+// Returns the workers of flags, environment and the given content of the configuration file.
 apps::ReadWorkers workers_reader(const Invocation& invocation) {
   return [invocation](std::string file) -> Result<std::vector<contract::WorkerSpec>> {
     contract::ServeSettings settings;
@@ -37,7 +37,7 @@ apps::ReadWorkers workers_reader(const Invocation& invocation) {
         invocation.arguments, invocation.environment,
         [&file](const std::string&) -> Result<std::string> { return file; }};
     const auto loaded = SL_TRY(contract::load_settings(table, sources));
-    // A process that runs keeps the list that it has.
+    // A file with invalid records is refused: a running process keeps its present list.
     if (!loaded.left_out.empty()) {
       return client_error(ErrorCode::InvalidArgument, loaded.left_out.front());
     }

@@ -12,7 +12,7 @@
 namespace sightline::cli {
 namespace {
 
-constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l";  // the other screen, no cursor
+constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l";  // alternate screen, no cursor
 constexpr const char* kLeave = "\x1b[?25h\x1b[?1049l";
 
 bool write_out(const std::string& text) {
@@ -27,6 +27,7 @@ Terminal::Terminal() : is_live_(isatty(STDOUT_FILENO) == 1) {
   reads_keys_ = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &before_) == 0;
   if (reads_keys_) {
     termios raw = before_;
+    // ISIG is off too: Ctrl-C is a key, and the caller ends with a restored terminal.
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
@@ -51,7 +52,7 @@ top::Screen Terminal::size() {
 bool Terminal::draw(const std::vector<std::string>& lines) const {
   std::string text = is_live_ ? "\x1b[H" : "";
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    // The last row has no end: it would move the screen up by one.
+    // The last row has no line end, which would scroll the screen by one row.
     const bool is_last = i + 1 == lines.size();
     text += lines[i] + (is_live_ ? "\x1b[K" : "") + (is_last && is_live_ ? "" : "\n");
   }

@@ -14,29 +14,34 @@
 
 namespace sightline::cli {
 
-// Standard output as a screen that is drawn over again, and the keys that are pressed meanwhile.
-// Where standard output is no terminal, frames follow each other as plain lines.
-// Thread safety: from one thread.
+// Draws frames on standard output and reads the keys that the user presses. If standard
+// output is no terminal, frames follow each other as plain lines.
+// Thread safety: one thread at a time.
 class Terminal {
  public:
-  // A terminal shows another screen and hands over keys at once, until the object is destroyed:
-  // then it is as it was.
+  // Switches a terminal to its alternate screen, and makes it send each key immediately. The
+  // destructor restores the terminal.
   Terminal();
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
+  // Returns whether standard output is a terminal.
   [[nodiscard]] bool is_live() const { return is_live_; }
-  // As large as it is now; 80 x 24 where it is no terminal.
+  // Returns the present size, or 80 x 24 if standard output is no terminal.
   [[nodiscard]] static top::Screen size();
-  // False: nobody reads any more.
+  // Draws one frame. Returns false if no process reads the output.
   bool draw(const std::vector<std::string>& lines) const;
-  // The next key, in so much time; 0: none. Does not wait for keys of what is no terminal.
+  // Waits for a key for so much time and returns it. 0: no key came. If standard input is no
+  // terminal, it only waits.
   [[nodiscard]] char wait_for_key(Duration time) const;
 
  private:
-  bool is_live_ = false;  // standard output is a terminal
+  // Standard output is a terminal.
+  bool is_live_ = false;
+  // Standard input is a terminal, whose mode was changed.
   bool reads_keys_ = false;
+  // The mode of standard input before the change.
   termios before_{};
 };
 

@@ -36,8 +36,8 @@ pipe the frames follow each other as plain text.
 
 )";
 
-constexpr milliseconds kKeyPause{100};    // between looks at keys and at the size of the screen
-constexpr milliseconds kPatience{3'000};  // for the answers of a round
+constexpr milliseconds kKeyPause{100};    // between checks of keys and of the screen's size
+constexpr milliseconds kPatience{3'000};  // limit for the answers of a round
 
 struct TopSettings {
   std::string admin = "http://127.0.0.1:9090";
@@ -65,7 +65,7 @@ std::string time_of_day(const Clock& clock) {
   return text.data();
 }
 
-// The looks at all routers, one after the other.
+// Reads all routers at each look, and compares a look with the one before.
 class Looks {
  public:
   explicit Looks(std::vector<AdminPort> ports) : asked_(std::move(ports)) {}
@@ -75,6 +75,7 @@ class Looks {
     const Instant now = system_clock().now();
     const double seconds = std::chrono::duration<double>(now - taken_at_).count();
     for (std::size_t i = 0; i < next.size(); ++i) {
+      // A router without an answer at the last look has no counters to compare with.
       const bool has_before = i < facts_.size() && facts_[i].trouble.empty();
       if (next[i].trouble.empty()) {
         top::compare(next[i], has_before ? &facts_[i] : nullptr, seconds);
@@ -98,7 +99,7 @@ std::vector<std::string> frame_of(const std::vector<top::RouterFacts>& facts,
   return top::render(facts, screen, time_of_day(system_clock()), is_live ? "q ends" : "");
 }
 
-// Until a key or the stop ends it, or nobody reads any more.
+// Draws frames until a key, the stop, or the end of the output.
 void watch(Looks& looks, milliseconds interval, const std::stop_token& stop) {
   const Terminal terminal;
   while (!stop.stop_requested()) {
@@ -106,7 +107,9 @@ void watch(Looks& looks, milliseconds interval, const std::stop_token& stop) {
     if (!terminal.draw(frame_of(looks.take(), drawn, terminal.is_live()))) return;
     const Instant next = system_clock().now() + interval;
     while (!stop.stop_requested() && system_clock().now() < next) {
+      // Waits in short steps, to react to keys, to the stop and to a new size of the screen.
       const char key = terminal.wait_for_key(std::min<Duration>(kKeyPause, interval));
+      // \x03 is Ctrl-C, which the terminal sends as a key.
       if (key == 'q' || key == 'Q' || key == '\x03') return;
       const top::Screen now = Terminal::size();
       const bool is_same = now.columns == drawn.columns && now.rows == drawn.rows;

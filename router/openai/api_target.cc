@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kGeneratingPaths{"/v1/chat/completions",
                                                            "/v1/completions"};
 
-// Ignores the case of ASCII letters.
+// Compares without the case of ASCII letters.
 bool begins_with(std::string_view text, std::string_view lower_case) {
   const auto same = [](char c, char lower) {
     return c == lower || (c >= 'A' && c <= 'Z' && c - 'A' + 'a' == lower);
@@ -38,7 +38,7 @@ std::optional<int> hex_digit(char c) {
   return std::nullopt;
 }
 
-// The target in origin form: what follows scheme and authority.
+// Returns the origin form: the part after scheme and authority.
 Result<std::string_view> origin_form(std::string_view target) {
   if (target.starts_with('/')) return target;
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -51,11 +51,12 @@ Result<std::string_view> origin_form(std::string_view target) {
   return bad_target("must begin with a slash, like /v1/chat/completions");
 }
 
-// Undoes the escapes of characters that need none (RFC 3986 section 6.2.2.2).
+// Decodes the escapes of unreserved characters (RFC 3986 section 6.2.2.2).
 Result<std::string> without_needless_escapes(std::string_view path) {
   std::string plain;
   plain.reserve(path.size());
   for (std::size_t i = 0; i < path.size(); ++i) {
+    // Two servers could read a backslash differently: as a slash or as a letter.
     if (path[i] == '\\') return bad_target("has a backslash; segments are separated by slashes");
     if (path[i] != '%') {
       plain += path[i];
@@ -99,6 +100,7 @@ Result<Done> check_segments(std::string_view path) {
 
 Result<ApiTarget> read_target(std::string_view target) {
   const std::string_view origin = SL_TRY(origin_form(target));
+  // A fragment is not sent to servers, so two servers could read it differently.
   if (origin.find('#') != std::string_view::npos) {
     return bad_target("has a fragment (#), which is not sent to servers");
   }
@@ -120,6 +122,7 @@ std::optional<std::string> model_of(std::string_view target) {
   if (escaped.empty()) return std::nullopt;
   std::string name;
   for (std::size_t i = 0; i < escaped.size(); ++i) {
+    // An invalid escape stays as it is, because a name may have any bytes.
     const bool is_escape = escaped[i] == '%' && i + 2 < escaped.size();
     const auto high = is_escape ? hex_digit(escaped[i + 1]) : std::nullopt;
     const auto low = is_escape ? hex_digit(escaped[i + 2]) : std::nullopt;

@@ -10,25 +10,26 @@
 
 namespace sightline::openai {
 
-// What a request's target names, in the one spelling in which paths are compared and engines get
-// them. An engine that decodes the path must come to the same one.
+// The path and query of a request's target, in one spelling. The router compares paths in this
+// spelling and sends it to engines. An engine that decodes the path gets the same one.
 struct ApiTarget {
-  std::string path;   // "/v1/models": no escaped letter, no empty and no dot segment
-  std::string query;  // with its question mark; empty if there is none
+  std::string path;   // "/v1/models": no escaped letter, no empty segment, no dot segment
+  std::string query;  // with its question mark. Empty if the target has no query
 };
 
-// Reads the origin form and the absolute form, whose authority is dropped; escapes of characters
-// that need none are undone. Errors, blamed on the client: InvalidArgument for what two servers
-// could read as different paths (escaped slashes, dot segments, …), NotFound for a slash at the
-// end, which engines answer with a redirection to themselves.
+// Reads the origin form and the absolute form, whose authority it drops. Decodes escapes of
+// characters that need no escape. Errors, blamed on the client: InvalidArgument if two servers
+// could read different paths (escaped slashes, dot segments, …). NotFound for a slash at the end,
+// which engines answer with a redirection to themselves.
 Result<ApiTarget> read_target(std::string_view target);
 
-// The name that GET /v1/models/NAME asks for, escapes undone; it may have slashes, escaped or not.
-// Any bytes. Nothing: the target is another one.
+// Returns the name that GET /v1/models/NAME asks for, with escapes decoded. The name may have
+// slashes, escaped or not, and any bytes. Empty for another target.
 std::optional<std::string> model_of(std::string_view target);
 
-// True for a path at which an engine may read prompts as it does at the generating paths: these,
-// and all that begins like them ("/v1/chat/completions/batch"), in any case of letters.
+// Returns true for a path at which an engine may read prompts as at the generating paths. These are
+// the generating paths and all paths that begin like them ("/v1/chat/completions/batch"). The case
+// of letters does not matter.
 bool is_like_generating(std::string_view path);
 
 }  // namespace sightline::openai

@@ -15,13 +15,13 @@ using json::Value;
 struct PartType {
   std::string_view type;
   Modality modality;
-  std::string_view payload;   // member that holds the payload
+  std::string_view payload;   // member with the payload
   bool may_be_url = false;    // the payload, or its member "url"
   bool may_be_bytes = false;  // the same, in base64
 };
 
-// Content part types of vLLM 0.32 (chat_utils, MM_PARSER_MAP) that carry media, in the order in
-// which it asks an untyped part for their payloads.
+// Content part types of vLLM 0.32 that carry media (chat_utils, MM_PARSER_MAP). The order is the
+// one in which vLLM looks for their payloads in an untyped part.
 constexpr std::array kPartTypes = {
     PartType{"image_url", Modality::Image, "image_url", true},
     PartType{"input_image", Modality::Image, "image_url", true},
@@ -37,8 +37,8 @@ constexpr std::array kPartTypes = {
     PartType{"video", Modality::Video, "video", true, true},
     PartType{"audio", Modality::Audio, "audio", true, true},
 };
-// A part that names a uuid for nothing known: listed, so that the uuid does not reach an engine
-// that knows more.
+// A part with a uuid for an unknown payload. It is listed, so the router removes the uuid. An
+// engine could know more types.
 constexpr PartType kNamedUnknown{"", Modality::Other, ""};
 
 bool is_given(const std::optional<Value>& value) { return value && !value->is(Kind::Null); }
@@ -56,15 +56,15 @@ const PartType* by_name(const Value& type) {
   return known == kPartTypes.end() ? nullptr : known;
 }
 
-// Also by a member that a later one of the same name takes back: not every reader takes the last.
+// Checks all members with this name, not only the last one. Some readers do not use the last one.
 bool names_a_uuid(const Value& part) {
   const auto all = part.find_all("uuid");
   return std::any_of(all.begin(), all.end(),
                      [](const Value& uuid) { return !uuid.is(Kind::Null); });
 }
 
-// The media type of a part, or nothing for text and unknown types. The name counts only in a part
-// without a uuid (vLLM 0.32): any other is taken by the first payload member it has, and so is one
+// Returns the media type of a part, or null for text and unknown types. The name counts only in a
+// part without a uuid (vLLM 0.32). The first known payload member decides in a part with a uuid or
 // without a type.
 const PartType* type_of(const Value& part) {
   const auto type = part.find("type");
@@ -75,8 +75,8 @@ const PartType* type_of(const Value& part) {
   return known == nullptr && names_a_uuid(part) ? &kNamedUnknown : known;
 }
 
-// The URL string inside a payload: the payload itself or its member "url". Null, "" and a missing
-// member mean that no bytes were given.
+// Returns the URL string of a payload: the payload itself or its member "url". Empty for null, ""
+// and a missing member, which mean that no bytes were given.
 Result<std::optional<Value>> url_of(const Value& payload, const std::string& path) {
   std::optional<Value> url = payload;
   if (payload.is(Kind::Object)) url = payload.find("url");

@@ -10,7 +10,7 @@
 namespace sightline::openai {
 namespace {
 
-// Puts a member at the end of an object: before its closing brace.
+// Adds a member at the end of an object, before its closing brace.
 void append_member(EditedBody& body, const json::Value& object, std::string member) {
   const std::size_t at = object.end_offset() - 1;
   body.replace(at, at, (object.size() > 0 ? "," : "") + std::move(member));
@@ -20,6 +20,7 @@ void append_member(EditedBody& body, const json::Value& object, std::string memb
 
 void EditedBody::replace(std::size_t begin, std::size_t end, std::string text) {
   SL_CHECK(begin <= end && end <= original_.size());
+  // Edits must not overlap: a byte can have one replacement only.
   const auto after = std::upper_bound(
       edits_.begin(), edits_.end(), begin,
       [](std::size_t position, const Edit& edit) { return position < edit.begin; });
@@ -52,6 +53,7 @@ void set_uuid(EditedBody& body, const MediaPart& part, std::string_view uuid) {
 }
 
 void clear_uuid(EditedBody& body, const MediaPart& part) {
+  // Replaces each duplicate, because engines may use the first or the last one.
   for (const json::Value& value : part.part.find_all("uuid")) {
     body.replace(value.begin_offset(), value.end_offset(), "null");
   }
@@ -74,7 +76,7 @@ void ask_for_usage(EditedBody& body, const ApiRequest& request) {
     return;
   }
   set_member(body, *options, "include_usage", "true");
-  // Has no effect without include_usage, with it every chunk carries a usage (vLLM 0.32,
+  // This option has an effect only with include_usage. Then each chunk carries a usage (vLLM 0.32,
   // should_include_usage).
   for (const json::Value& continuous : options->find_all("continuous_usage_stats")) {
     body.replace(continuous.begin_offset(), continuous.end_offset(), "false");

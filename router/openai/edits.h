@@ -11,25 +11,26 @@
 
 namespace sightline::openai {
 
-// The client's body with a few places replaced: everything else keeps its bytes.
-// Thread safety: none; one per request.
+// The client's body with a few places replaced. All other bytes stay as they are.
+// Thread safety: one thread at a time, one object for each request.
 class EditedBody {
  public:
-  // original must outlive this object.
+  // `original` must outlive this object.
   explicit EditedBody(std::string_view original) : original_(original) {}
 
-  // Replaces [begin, end) by text; begin == end inserts. Edits may not overlap and may come in
-  // any order.
+  // Replaces [begin, end) by text. If begin == end, inserts it. Edits may not overlap, and may come
+  // in any order.
   void replace(std::size_t begin, std::size_t end, std::string text);
 
-  // The whole body as pieces to be written one after the other, views of the original and of
-  // this object; valid until the next replace().
+  // Returns the whole body as pieces to write one after the other. They are views of the original
+  // and of this object, valid until the next replace().
   [[nodiscard]] std::vector<std::string_view> pieces() const;
 
-  // Sum of the pieces' sizes.
+  // Returns the sum of the pieces' sizes.
   [[nodiscard]] std::size_t size() const;
 
  private:
+  // One replaced range of the original, in bytes.
   struct Edit {
     std::size_t begin;
     std::size_t end;
@@ -39,20 +40,20 @@ class EditedBody {
   std::vector<Edit> edits_;  // sorted by begin
 };
 
-// Gives the part the identifier `uuid`, in place of any the client sent.
+// Gives the part the identifier `uuid`, and replaces the client's own.
 void set_uuid(EditedBody& body, const MediaPart& part, std::string_view uuid);
 
-// Takes away the identifier the client sent, by null: vLLM 0.32 reads that as none.
+// Replaces the client's identifier by null, which vLLM 0.32 reads as no identifier.
 void clear_uuid(EditedBody& body, const MediaPart& part);
 
 // Replaces the part's URL.
 void set_url(EditedBody& body, const MediaPart& part, std::string_view url);
 
-// Makes a streaming answer end with a usage chunk, and no other chunk carry a usage:
-// stream_options.include_usage = true, a continuous_usage_stats that is given = false.
+// Makes a streamed answer end with a usage chunk, and removes the usage from other chunks. It sets
+// stream_options.include_usage to true, and a given continuous_usage_stats to false.
 void ask_for_usage(EditedBody& body, const ApiRequest& request);
 
-// Replaces the value of every member of this name, or adds one; `value` is JSON.
+// Replaces the value of each member with this name, or adds a member. `value` is JSON.
 void set_member(EditedBody& body, const json::Value& object, std::string_view name,
                 const std::string& value);
 

@@ -36,6 +36,7 @@ std::string_view type_of(int status) {
 }  // namespace
 
 int http_status_of(const Error& error) {
+  // The same code is a 4xx if the client caused it, and a 5xx if a worker or the router did.
   const bool client = error.blame == Blame::Client;
   switch (error.code) {
     case ErrorCode::InvalidArgument:
@@ -54,13 +55,14 @@ int http_status_of(const Error& error) {
     case ErrorCode::OutOfDate:
       return 503;
     case ErrorCode::Unavailable:
+      // A client's part is unavailable if the host of its image cannot be reached.
       return client ? 422 : (error.blame == Blame::Worker ? 502 : 503);
     case ErrorCode::Timeout:
       return client ? 408 : 504;
     case ErrorCode::Corrupt:
       return client ? 400 : 502;
     case ErrorCode::Cancelled:
-      return 499;  // never sent: nginx's mark for a client that left, for logs and metrics
+      return 499;  // never sent: nginx's number for a client that left, for logs and metrics
     case ErrorCode::Internal:
       return 500;
   }
@@ -88,6 +90,7 @@ Error no_such_model(std::string_view name) {
   constexpr std::size_t kShownNameBytesMax = 256;
   std::string shown(is_utf8(name) ? utf8_prefix(name.substr(0, kShownNameBytesMax), name.size())
                                   : std::string_view());
+  // The name comes from the client, so the answer repeats only its beginning.
   if (is_utf8(name) && shown.size() < name.size()) shown += "…";
   return client_error(ErrorCode::NotFound, "The model `" + shown + "` does not exist.", "model");
 }

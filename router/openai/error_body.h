@@ -9,22 +9,22 @@
 
 namespace sightline::openai {
 
-// HTTP status of an error: the only mapping table. 4xx for the client's faults, 502/503/504 for
-// the workers', 500 for ours.
+// Returns the HTTP status of an error. This is the only mapping: 4xx for the client's faults, 502,
+// 503 or 504 for the workers', 500 for the router's own.
 int http_status_of(const Error& error);
 
-// {"error":{"message","type","param","code"}} as vLLM 0.32 and OpenAI write it; type is vLLM's
-// ("BadRequestError", "NotFoundError", …), code the HTTP status.
+// Returns {"error":{"message","type","param","code"}} as vLLM 0.32 and OpenAI write it. The type is
+// vLLM's ("BadRequestError", "NotFoundError", …), the code is the HTTP status.
 std::string error_body(const Error& error);
-// The same for a status that was decided elsewhere (the HTTP server's own refusals).
+// The same for a status that was decided elsewhere: by the HTTP server's own refusals.
 std::string error_body(const Error& error, int status);
 
-// The error for a model that is not served. A name of many bytes is cut, one that is no text left
-// out.
+// Returns the error for an unknown model. Cuts a long name, and leaves out a name without valid
+// UTF-8.
 Error no_such_model(std::string_view name);
 
-// The error as an event of a stream that has begun: "data: {…}\n\n". No "[DONE]" follows it, so
-// that a client can tell a broken stream from a finished one.
+// Returns the error as an event of a stream that has begun: "data: {…}\n\n". No "[DONE]" follows
+// it. So a client can distinguish a broken stream from a finished one.
 std::string error_event(const Error& error);
 
 }  // namespace sightline::openai

@@ -13,9 +13,9 @@ struct PassedPath {
   std::string_view methods = "POST";
 };
 
-// Left out on purpose: what loads or configures (adapters, files, batches), what an engine answers
-// for an operator (/sleep, /collective_rpc, …), and /inference/v1/generate, whose media identifiers
-// are the client's.
+// Left out on purpose: endpoints that load or configure (adapters, files, batches), endpoints for
+// an operator (/sleep, /collective_rpc, …), and /inference/v1/generate, in which the client names
+// media identifiers.
 constexpr std::array kPassedPaths{
     PassedPath{"/v1/responses"},
     PassedPath{"/v1/responses/*", "GET, HEAD, DELETE"},
@@ -45,7 +45,7 @@ constexpr std::array kPassedPaths{
     PassedPath{"/detokenize"},
 };
 
-// The text up to the next slash, which is taken off as well.
+// Removes and returns the text up to the next slash, and removes the slash.
 std::string_view take_segment(std::string_view& text) {
   const std::size_t end = std::min(text.find('/'), text.size());
   const std::string_view segment = text.substr(0, end);
@@ -54,6 +54,7 @@ std::string_view take_segment(std::string_view& text) {
 }
 
 bool matches(std::string_view path, std::string_view pattern) {
+  // Different counts of slashes cannot match, because "*" is one segment.
   if (std::count(path.begin(), path.end(), '/') !=
       std::count(pattern.begin(), pattern.end(), '/')) {
     return false;
@@ -71,6 +72,7 @@ std::string_view passed_methods(std::string_view path, std::span<const std::stri
   for (const PassedPath& passed : kPassedPaths) {
     if (matches(path, passed.pattern)) return passed.methods;
   }
+  // Configured patterns come last, so they cannot widen the methods of a known path.
   const bool is_added = std::any_of(added.begin(), added.end(), [path](const std::string& pattern) {
     return matches(path, pattern);
   });

@@ -20,8 +20,8 @@ Error bad(std::string message, std::string param) {
   return client_error(ErrorCode::InvalidArgument, std::move(message), std::move(param));
 }
 
-// ApiRequest fields of vLLM 0.32 that change the token ids or the identifiers of a prompt beyond
-// what prompt/ computes. null and {} mean "not given" there.
+// ApiRequest fields of vLLM 0.32 that change the token ids or identifiers of a prompt in ways that
+// router/prompt does not compute. null and {} mean there that the field is not given.
 constexpr std::array kUncountedFields = {
     "chat_template",       "truncate_prompt_tokens", "truncation_side",
     "mm_processor_kwargs", "media_io_kwargs",        "add_special_tokens",
@@ -75,7 +75,7 @@ Result<ChatBody> parse_chat(const Value& root, const RequestLimits& limits) {
   return chat;
 }
 
-// What the router looks into, or writes into; the rest of a body it only passes on.
+// Members that the router reads or edits. It only forwards the rest of a body.
 json::Inside inside_of(std::string_view member) {
   constexpr std::array kKept = {"messages",       "tools",     "documents", "chat_template_kwargs",
                                 "stream_options", "vllm_xargs"};
@@ -86,6 +86,7 @@ json::Inside inside_of(std::string_view member) {
 
 Result<std::vector<TokenId>> token_ids(const Value& prompt, HeldBytes* memory) {
   const std::size_t bytes = prompt.size() * sizeof(TokenId);
+  // Charges the memory before it is allocated.
   if (memory != nullptr && !memory->add(bytes)) {
     return memory_error(*memory, bytes, "the prompt of the request");
   }
@@ -120,6 +121,8 @@ Result<Done> read_options(const Value& root, ApiRequest& request) {
     }
     request.include_usage = SL_TRY(flag(*options, "include_usage", false));
   }
+  // The first valid field counts. An invalid value is the engine's to refuse.
+  // OpenAI's newer name comes first.
   for (const char* name : {"max_completion_tokens", "max_tokens"}) {
     const auto value = root.find(name);
     if (!value || request.max_tokens) continue;
@@ -127,6 +130,7 @@ Result<Done> read_options(const Value& root, ApiRequest& request) {
       request.max_tokens = static_cast<std::uint64_t>(*n);
     }
   }
+  // The engine computes the greater number of the two.
   for (const char* name : {"n", "best_of"}) {
     const auto value = root.find(name);
     const auto n = value ? value->integer() : std::nullopt;
@@ -139,6 +143,7 @@ Result<Done> read_options(const Value& root, ApiRequest& request) {
   request.reasoning_effort = SL_TRY(text(root, "reasoning_effort"));
   const auto logprobs = root.find("prompt_logprobs");
   request.skips_prefix_cache = logprobs && is_given(*logprobs);
+  // echo with logprobs asks for the log probabilities of the prompt, as prompt_logprobs does.
   if (const auto echo = root.find("echo"); echo && echo->boolean() == true) {
     const auto wanted = root.find("logprobs");
     request.skips_prefix_cache |= wanted && is_given(*wanted);
@@ -178,7 +183,7 @@ Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const Requ
   if (!document.root().is(Kind::Object)) return bad("the request body must be a JSON object", "");
   ApiRequest request{
       .endpoint = endpoint, .document = std::move(document), .body = CompletionBody{}};
-  // Views must point to the document in its final place.
+  // Views must point to the document in its final place, so they are made after the move.
   const Value root = request.document.root();
   SL_TRY(check_no_transfer(root));
   SL_TRY(read_options(root, request));
@@ -192,7 +197,7 @@ Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const Requ
 
 void drop_prompt(ApiRequest& request, HeldBytes* memory) {
   std::size_t free = 0;
-  // What is edited in place when the body is sent.
+  // Values that are edited when the body is sent.
   std::vector<Value> edited = request.document.root().find_all("stream_options");
   for (const Value& value : request.document.root().find_all("vllm_xargs")) edited.push_back(value);
   std::vector<Value*> kept;

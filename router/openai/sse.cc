@@ -13,7 +13,7 @@ Error too_large(std::size_t event_bytes_max) {
                       false);
 }
 
-// The value of a `data` line, nothing for other lines. Line without its terminator.
+// Returns the value of a `data` line, or empty for other lines. The line has no terminator.
 std::optional<std::string_view> data_value(std::string_view line) {
   constexpr std::string_view kName = "data";
   if (!line.starts_with(kName)) return std::nullopt;
@@ -25,7 +25,7 @@ std::optional<std::string_view> data_value(std::string_view line) {
   return line;
 }
 
-// Where the value of the first data line begins.
+// Returns where the value of the first data line begins.
 std::size_t first_value(std::string_view text) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -40,11 +40,13 @@ std::size_t first_value(std::string_view text) {
 
 void SseSplitter::feed(std::string_view bytes) { fed_ = bytes; }
 
-// How many of the bytes fed belong to the event, if its end is among them. An empty line ends it.
+// Returns how many of the fed bytes belong to the event, if its end is among them. An empty line
+// ends an event.
 std::optional<std::size_t> SseSplitter::find_end() {
   for (std::size_t begin = 0; begin < fed_.size();) {
     const std::size_t end = std::min(fed_.find('\n', begin), fed_.size());
     if (line_bytes_ == 0 && end > begin) line_is_cr_ = fed_[begin] == '\r';
+    // A line may arrive in several pieces, so its length is kept between calls.
     line_bytes_ += end - begin;
     if (end == fed_.size()) return std::nullopt;
     const bool is_empty = line_bytes_ == 0 || (line_bytes_ == 1 && line_is_cr_);
@@ -63,6 +65,7 @@ Result<std::optional<SseEvent>> SseSplitter::next() {
   if (event_bytes_ > limits_.event_bytes_max) return too_large(limits_.event_bytes_max);
   if (end) event_bytes_ = 0;
   if (end && !is_in_parts_ && held_.empty()) return std::optional(event_of(piece));
+  // A long event is returned in parts, so its memory stays below held_bytes_max.
   const bool is_long = is_in_parts_ || held_.size() + piece.size() > limits_.held_bytes_max;
   if (!end && !is_long) {
     held_.append(piece);
@@ -73,6 +76,7 @@ Result<std::optional<SseEvent>> SseSplitter::next() {
     return std::optional(part_of(piece, end.has_value()));
   }
   held_.append(piece);
+  // The returned view must stay valid until the next call.
   spent_.swap(held_);
   held_.clear();
   if (end && !is_long) return std::optional(event_of(spent_));
@@ -109,6 +113,7 @@ SseEvent SseSplitter::event_of(std::string_view raw) {
       event.payload = *value;
       continue;
     }
+    // Most events have one data line, which needs no copy.
     if (values == 2) joined_ = event.payload;
     joined_.append("\n").append(*value);
     event.payload = joined_;

@@ -16,18 +16,18 @@ namespace {
 using json::Kind;
 using json::Value;
 
-// Identifiers of media, above all: more than any request may have media.
+// Far more replacements than a request may have media. Most of them are identifiers of media.
 constexpr std::size_t kFixesMax = 16'384;
 
 constexpr std::array<std::string_view, 6> kTransferFields = {
     "kv_transfer_params", "ec_transfer_params", "bootstrap_host",
     "bootstrap_port",     "bootstrap_room",     "disaggregated_params"};
 
-// What a string below a member is.
+// The meaning of a string below a member.
 enum class Use {
   None,
-  Url,      // a URL, whatever it looks like
-  Payload,  // base64, else a URL or a path
+  Url,      // a URL in any form.
+  Payload,  // base64, else a URL or a path.
 };
 
 struct MediaName {
@@ -36,7 +36,7 @@ struct MediaName {
   Use use;
 };
 
-// Members of the engines' request schemas that hold media.
+// Members with media, from the engines' request schemas.
 constexpr std::array kMediaNames = {
     MediaName{"image_url", Modality::Image, Use::Url},
     MediaName{"video_url", Modality::Video, Use::Url},
@@ -64,7 +64,7 @@ struct MediaType {
   Modality modality;
 };
 
-// Types of objects whose "url" is fetched, and whose "uuid" names media.
+// Types of objects whose "url" an engine fetches and whose "uuid" names media.
 constexpr std::array kMediaTypes = {
     MediaType{"image_url", Modality::Image},    MediaType{"video_url", Modality::Video},
     MediaType{"audio_url", Modality::Audio},    MediaType{"input_image", Modality::Image},
@@ -77,7 +77,7 @@ constexpr std::array kMediaTypes = {
     MediaType{"input_file", Modality::Other},
 };
 
-// Members of the body that are data to the engine, whatever they contain.
+// Members that an engine treats as data. A URL in them is not fetched.
 constexpr std::array<std::string_view, 9> kOpaqueMembers = {"tools",
                                                             "tool_choice",
                                                             "functions",
@@ -121,7 +121,7 @@ Error transfer_refused(std::string_view name) {
              std::string(name));
 }
 
-// Servers that an engine would ask for the client, with the client's words for their addresses.
+// Refuses servers that an engine would contact for the client, at addresses that the client writes.
 Result<Done> check_no_tool_server(const Value& root) {
   if (const auto servers = root.find("mcp_servers"); servers && servers->size() > 0) {
     return bad("mcp_servers is not supported: engines connect to no server that a client names",
@@ -138,7 +138,7 @@ Result<Done> check_no_tool_server(const Value& root) {
   return Done{};
 }
 
-// Walks a whole body. Recursion is bounded by the depth that the parser takes.
+// Walks a whole body. The parser's limit on depth also limits the recursion.
 class Finder {
  public:
   Finder(UnreadRequest& request, const UnreadRules& rules) : request_(request), rules_(rules) {}
@@ -155,14 +155,14 @@ class Finder {
   }
 
  private:
-  // Where a value stands.
+  // The role of a value.
   struct Place {
     Use use = Use::None;
     Modality modality = Modality::Other;
   };
 
-  // An object whose members are visited. What all of them are needed for is found out once: a
-  // client may repeat a member as often as there is room.
+  // An object whose members are visited. Facts that several members need are computed once.
+  // Otherwise a client that repeats a member could cost a search of the object for each copy.
   struct Around {
     Value object;
     Place place;
@@ -213,6 +213,7 @@ class Finder {
     if (name == "uuid" && around.is_media()) return add_fix(member, "null");
     const Place place = place_of(member, around);
     if (place.use == Use::None && !is_container(member)) return Done{};
+    // Names come from the client, so an error shows only their beginning.
     constexpr std::size_t kShownNameBytesMax = 64;
     const std::size_t path_size = path_.size();
     if (!path_.empty()) path_ += '.';
@@ -234,7 +235,7 @@ class Finder {
     return Done{};
   }
 
-  // What the member's strings are.
+  // Returns the role of the strings below a member.
   static Place place_of(const Value& member, Around& around) {
     if (const MediaName* known = find_named(kMediaNames, member.name())) {
       return {known->use, known->modality};
@@ -249,6 +250,7 @@ class Finder {
   Result<Done> visit_string(const Value& value, const Place& place) {
     const std::string_view text = value.string().value_or("");
     if (place.use == Use::None || text.empty()) return Done{};
+    // Base64 is the media itself. An engine does not fetch it.
     if (place.use == Use::Payload && is_base64(text)) return Done{};
     if (request_.media.size() == rules_.media_max) {
       return too_many_media(rules_.media_max, path_);
@@ -267,7 +269,7 @@ class Finder {
   std::string path_;
 };
 
-// The first transfer parameter of an object, or of an object in it.
+// Returns the first transfer parameter of an object, or of an object in it.
 std::optional<Value> find_transfer(const Value& object) {
   for (const Value member : object) {
     if (is_transfer(member)) return member;
@@ -277,7 +279,7 @@ std::optional<Value> find_transfer(const Value& object) {
   return std::nullopt;
 }
 
-// A body may have millions of values, of which few are found.
+// Frees the values that were not found. A body may have millions of values, and few are found.
 void drop_rest(UnreadRequest& request, HeldBytes* memory) {
   std::vector<Value*> kept;
   for (MediaPart& part : request.media) {
@@ -309,7 +311,8 @@ Result<UnreadRequest> read_unread(std::string body, std::string_view content_typ
   UnreadRequest request;
   if (body.empty()) return request;
   if (is_form(content_type)) {
-    // No form of an engine has these; what a field's name looks like has many spellings.
+    // No form of an engine has these names. A plain search finds them in any spelling of a field's
+    // header.
     for (const std::string_view name : kTransferFields) {
       if (body.find(name) != std::string::npos) return transfer_refused(name);
     }

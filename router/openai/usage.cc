@@ -25,7 +25,7 @@ std::optional<std::uint64_t> count(const json::Value& object, std::string_view n
 constexpr std::string_view kBlanks = " \t\n\r";
 constexpr std::string_view kEmptyArray = "[]";
 
-// Bytes outside of strings that the reader acts on.
+// Bytes outside of strings that change the reader's state.
 constexpr std::array<bool, 256> kMarks = [] {
   std::array<bool, 256> marks{};
   for (const unsigned char c : std::string_view("\"{}[],:")) marks[c] = true;
@@ -34,7 +34,7 @@ constexpr std::array<bool, 256> kMarks = [] {
 
 bool is_mark(char c) { return kMarks[static_cast<unsigned char>(c)]; }
 
-// An odd number of backslashes at the end escapes the byte that follows.
+// An odd number of backslashes at the end escapes the next byte.
 bool ends_with_escape(std::string_view text) {
   if (!text.ends_with('\\')) return false;
   const std::size_t backslashes = text.size() - (text.find_last_not_of('\\') + 1);
@@ -43,7 +43,7 @@ bool ends_with_escape(std::string_view text) {
 
 }  // namespace
 
-// The closing quote of the string that goes on at `at`, or the end of the piece.
+// Returns the closing quote of the string that continues at `at`, or the end of the piece.
 std::size_t UsageReader::find_end(std::string_view piece, std::size_t at) {
   if (is_escaped_) ++at;
   for (;; ++at) {
@@ -55,11 +55,11 @@ std::size_t UsageReader::find_end(std::string_view piece, std::size_t at) {
   }
 }
 
-// Behind the string that begins or goes on at `at`, or the end of the piece.
+// Returns the place after the string that begins or continues at `at`, or the end of the piece.
 std::size_t UsageReader::pass_string(std::string_view piece, std::size_t at) {
   const std::size_t begin = at;
   at = find_end(piece, at);
-  // One byte more than the longest name of interest tells that it is none.
+  // One byte more than the longest known name is enough to see that this is another name.
   if (is_name_ && name_.size() <= kChoices.size()) {
     name_ += piece.substr(begin, std::min(at - begin, kChoices.size() + 1));
   }
@@ -75,13 +75,13 @@ void UsageReader::begin_member(std::size_t value_at) {
 
 void UsageReader::keep(std::string_view part) {
   if (member_ == Member::Usage) {
-    // One byte above the limit tells that it was passed.
+    // One byte above the limit shows that the value exceeds it.
     value_ += part.substr(0, kMemberBytesMax + 1 - std::min(value_.size(), kMemberBytesMax + 1));
   }
   if (member_ == Member::Choices) keep_marks(part);
 }
 
-// Of `choices` the first bytes that are not blank: one more than an empty array has.
+// Keeps the first bytes of `choices` that are not blank: one more than an empty array has.
 void UsageReader::keep_marks(std::string_view part) {
   std::size_t at = 0;
   while (value_.size() <= kEmptyArray.size()) {
@@ -102,11 +102,12 @@ void UsageReader::end_member(std::string_view part) {
   name_.clear();
 }
 
-// A byte outside of strings.
+// Handles a byte outside of strings.
 void UsageReader::pass_mark(std::string_view piece, std::size_t at) {
   switch (piece[at]) {
     case '{':
     case '[':
+      // A second value after the object makes the text malformed.
       if (depth_ == 0) is_object_ = is_name_ = piece[at] == '{' && !is_complete_;
       ++depth_;
       return;
@@ -148,6 +149,7 @@ void UsageReader::read(std::string_view piece) {
 }
 
 std::optional<Usage> UsageReader::usage() const {
+  // A text that was cut off may lack a later, different usage.
   if (!is_complete_ || depth_ > 0 || usage_.empty()) return std::nullopt;
   const auto document = json::Document::parse(usage_);
   if (!document.ok()) return std::nullopt;
@@ -164,7 +166,7 @@ std::optional<Usage> UsageReader::usage() const {
 }
 
 std::optional<Usage> usage_of(std::string_view json_text) {
-  // The usage object is at the end of a body and alone in a chunk: search from the back.
+  // The counts are at the end of a body, or alone in a chunk. So the search begins at the end.
   if (json_text.rfind("\"prompt_tokens\"") == std::string_view::npos) return std::nullopt;
   UsageReader reader;
   reader.read(json_text);

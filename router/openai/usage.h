@@ -10,30 +10,34 @@
 
 namespace sightline::openai {
 
-// What the engine says a request cost (OpenAI usage object with vLLM 0.32's details).
+// The token counts that an engine reports for a request: OpenAI's usage object with vLLM 0.32's
+// details.
 struct Usage {
+  // Tokens of the whole prompt, with the reused ones.
   std::uint64_t prompt_tokens = 0;
+  // Tokens of the answer. 0 if the engine does not report them.
   std::uint64_t completion_tokens = 0;
-  // prompt_tokens_details.cached_tokens; absent unless the engine runs with
+  // prompt_tokens_details.cached_tokens. Empty unless the engine runs with
   // --enable-prompt-tokens-details.
   std::optional<std::uint64_t> cached_tokens;
-  // True if the object stands in a chunk without choices: the extra chunk at the end of a stream.
+  // True if the object is in a chunk without choices: the additional chunk at the end of a stream.
   bool alone = false;
 };
 
-// Reads the usage of one JSON object, an answer's body or a stream's chunk, that comes in pieces.
-// It keeps the member "usage" of the object, up to kMemberBytesMax, and of "choices" only whether
-// it is empty: a body of any size takes no memory, and at most 4 ns a byte. Of duplicate
-// members the last one counts; names written with escapes are not recognised. The text is what an
-// engine sent, so anything malformed is nothing.
-// Thread safety: none.
+// Reads the usage of one JSON object, an answer's body or a stream's chunk, that arrives in pieces.
+// It keeps the member "usage" up to kMemberBytesMax, and of "choices" only whether it is empty. So
+// a body of any size takes no memory, and at most 4 ns per byte. Of duplicate members the last one
+// counts. It does not recognise names written with escapes. The text comes from an engine, so a
+// malformed text gives no usage.
+// Thread safety: one thread at a time.
 class UsageReader {
  public:
-  // Longest usage object: ten times what engines write.
+  // The longest usage object to keep: ten times what engines write.
   static constexpr std::size_t kMemberBytesMax = 16U << 10U;
 
+  // Reads the next piece of the text.
   void read(std::string_view piece);
-  // Of the whole text; nothing before its end.
+  // Returns the usage of the whole text. Empty before its end.
   [[nodiscard]] std::optional<Usage> usage() const;
 
  private:
@@ -49,20 +53,23 @@ class UsageReader {
 
   std::uint32_t depth_ = 0;
   bool in_string_ = false;
-  bool is_escaped_ = false;  // the next byte of the string
-  bool is_name_ = false;     // the string is, or the next one will be, the name of a member
-  bool is_object_ = false;   // the text began as one
+  // The next byte of the string is escaped.
+  bool is_escaped_ = false;
+  // The string, or the next one, is the name of a member.
+  bool is_name_ = false;
+  bool is_object_ = false;  // the text began as an object.
   bool is_complete_ = false;
-  Member member_ = Member::Other;  // whose value comes
-  std::size_t kept_from_ = 0;      // in the piece: what is not kept yet of the value
+  // The member whose value is read.
+  Member member_ = Member::Other;
+  std::size_t kept_from_ = 0;  // place in the piece from which the value is not kept yet.
   std::string name_;
   std::string value_;
   std::string usage_;
   bool has_no_choices_ = false;
 };
 
-// The usage of an answer body or of one stream chunk; nothing if there is none. Cheap when the
-// text has no usage object.
+// Returns the usage of a whole answer body or stream chunk. Empty if it has no usage. The call is
+// cheap for a text without a usage object.
 std::optional<Usage> usage_of(std::string_view json_text);
 
 }  // namespace sightline::openai

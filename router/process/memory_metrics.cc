@@ -25,6 +25,7 @@ MemoryMetrics::MemoryMetrics(const MemoryLedger& ledger, runtime::Metrics& metri
 
 void MemoryMetrics::refresh() {
   const std::uint64_t failures = allocation_failures();
+  // The sources count totals, so only the difference since the last scrape is added.
   failures_.add(static_cast<double>(failures - std::exchange(failures_counted_, failures)));
   for (const FailedSteps& failed : failed_steps()) {
     const std::uint64_t before = std::exchange(steps_counted_[failed.thread], failed.count);

@@ -12,30 +12,36 @@
 
 namespace sightline::process {
 
-// The ledger as metrics.
+// The memory ledger as metrics: for each share the held bytes, the limit and the refusals.
 // Thread safety: refresh() from one thread at a time.
 class MemoryMetrics {
  public:
-  // Both outlive it.
+  // Both outlive this object.
   MemoryMetrics(const MemoryLedger& ledger, runtime::Metrics& metrics);
 
-  // Before each scrape.
+  // Sets the metrics. Called before each scrape.
   void refresh();
 
  private:
+  // One share, and its metrics.
   struct Row {
     const ByteBudget* budget = nullptr;
     runtime::Gauge held;
     runtime::Gauge limit;
     runtime::Counter refused;
-    std::uint64_t counted = 0;  // of the budget's refusals
+    // Refusals counted so far.
+    std::uint64_t counted = 0;
   };
 
+  // For series that are created later.
   runtime::Metrics& metrics_;
+  // Allocations that failed.
   const runtime::Counter failures_;
   std::uint64_t failures_counted_ = 0;
-  std::map<std::string, std::uint64_t> steps_counted_;  // that failed, by thread
-  std::array<Row, kMemoryShares.size() + 1> rows_;      // the last: all shares
+  // Failed steps counted so far, by thread.
+  std::map<std::string, std::uint64_t> steps_counted_;
+  // The last row is for all shares together.
+  std::array<Row, kMemoryShares.size() + 1> rows_;
 };
 
 }  // namespace sightline::process

@@ -16,17 +16,18 @@ namespace sightline::process {
 namespace {
 
 constexpr runtime::CgroupFile kMemoryMax{"memory", "memory.limit_in_bytes", "memory.max"};
-constexpr std::size_t kListBytesMax = 65'536;  // of /proc/meminfo and the like
-// Version 1 writes a number beyond all memory, about 2^63, where there is no limit.
+constexpr std::size_t kListBytesMax = 65'536;  // of /proc/meminfo and similar files
+// Without a limit, version 1 of cgroups writes a number of about 2^63, which is more than any
+// memory.
 constexpr std::size_t kNoLimitMin = std::size_t{1} << 60U;
 constexpr std::size_t kKiB = 1024;
-// Of what the machine gives. The rest is for the programs's own parts, what the allocator cannot
-// give back at once, and what the kernel charges besides, as sockets' buffers.
+// The ledger gets this part of the memory. The rest is for the program itself, for memory that the
+// allocator cannot return immediately, and for socket buffers and the like.
 constexpr std::size_t kNumerator = 3;
 constexpr std::size_t kDenominator = 4;
-// Where nothing is known.
+// If nothing is known.
 constexpr std::size_t kFallbackBytes = std::size_t{2} << 30U;
-// The least that a router is of use with; a machine that has less meets its own limit.
+// The least memory with which a router is of use. A machine with less meets its own limit.
 constexpr std::size_t kWholeMin = contract::kMemoryBytesMin;
 
 std::optional<std::size_t> number_of(std::string_view text) {
@@ -36,7 +37,7 @@ std::optional<std::size_t> number_of(std::string_view text) {
   return value;
 }
 
-// "NAME:    1234 kB" of a list like /proc/meminfo, in bytes.
+// Reads a line "NAME:    1234 kB" of a list like /proc/meminfo. Returns bytes.
 std::optional<std::size_t> kib_line(const std::string& list, std::string_view name) {
   std::size_t at = list.find(std::string(name) + ":");
   if (at == std::string::npos) return std::nullopt;
@@ -47,7 +48,8 @@ std::optional<std::size_t> kib_line(const std::string& list, std::string_view na
   return *kib * kKiB;
 }
 
-// ulimit -v counts addresses, of which threads and libraries have many before the first request.
+// ulimit -v limits addresses. Threads and libraries use many of them before the first request, so
+// these are subtracted.
 std::optional<std::size_t> address_limit(const std::string& root) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
@@ -60,6 +62,7 @@ std::size_t part_of(std::size_t bytes) { return bytes / kDenominator * kNumerato
 
 MemoryBounds wanted_bounds(const contract::ServeSettings& settings) {
   MemoryBounds wanted;
+  // A share without a setting has no limit of its own, only that of the whole.
   wanted.fill(std::numeric_limits<std::size_t>::max());
   const auto set = [&wanted](MemoryShare share, std::uint64_t bytes) {
     wanted[static_cast<std::size_t>(share)] = bytes;
@@ -84,6 +87,7 @@ void tell_cut(const MemoryPlan& plan, MemoryShare share, std::string_view settin
 MachineMemory machine_memory(const std::string& root) {
   MachineMemory machine;
   std::size_t least = std::numeric_limits<std::size_t>::max();
+  // Each level of the group limits the process, so the lowest limit counts.
   for (const std::string& level : runtime::cgroup_levels(kMemoryMax, root)) {
     least = std::min(least, number_of(level).value_or(least));
   }

@@ -12,28 +12,32 @@
 
 namespace sightline::process {
 
-// Memory that this process may have, as the machine says, in bytes.
+// The memory that this process may use, in bytes, as the machine reports it.
 struct MachineMemory {
-  std::optional<std::size_t>
-      limit;                  // the least of its cgroup's levels and of ulimit -v; none: none
-  std::size_t available = 0;  // MemAvailable of /proc/meminfo; 0: unknown
+  // The lowest limit among its cgroup's levels and ulimit -v. Absent: no limit.
+  std::optional<std::size_t> limit;
+  // MemAvailable of /proc/meminfo, 0: not known.
+  std::size_t available = 0;
 };
 
-// Reads it. `root`: in front of /proc and /sys, for tests.
+// Reads it. `root` is put before /proc and /sys, for tests.
 MachineMemory machine_memory(const std::string& root = {});
 
-// What the ledger of a router is made of.
+// The sizes of a router's memory ledger.
 struct MemoryPlan {
+  // The bytes of all shares together.
   std::size_t whole = 0;
-  std::string_view source;  // of `whole`, for the log
+  // Where `whole` comes from, for the log.
+  std::string_view source;
+  // The bytes of each share.
   MemoryBounds bounds{};
 };
 
-// Pure: server.memory_bytes_max, or three quarters of what the machine gives; settings that bound
-// shares are cut to what fits.
+// `whole` is `server.memory_bytes_max`, or three quarters of the machine's memory. Settings that
+// limit shares are cut to what fits. Pure.
 MemoryPlan plan_memory(const contract::ServeSettings& settings, const MachineMemory& machine);
 
-// Says in the log how much it is, and which settings were cut.
+// Logs the size of the ledger, and which settings were cut.
 void tell_memory(const MemoryPlan& plan, const contract::ServeSettings& settings);
 
 }  // namespace sightline::process

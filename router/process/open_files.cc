@@ -12,28 +12,28 @@ namespace sightline::process {
 namespace {
 
 constexpr std::size_t kOpenFilesMax = 1'000'000;
-// Of one engine: libzmq's sockets for events, their monitor and a replay take two each and their
-// connections one each; probes and a few requests take the rest.
+// Of one engine. libzmq's sockets for events, their monitor and a replay take two each, and their
+// connections one each. Probes and a few requests take the rest.
 constexpr std::size_t kOpenFilesPerEngine = 16;
-// Of simulated engines: clients, listeners, threads, log.
+// Of simulated engines: clients, listeners, threads and log.
 constexpr std::size_t kOpenFilesBase = 1024;
 
-// Of a router without clients and engines: standard streams, log, configuration, libraries; and of
-// each I/O thread its listener, epoll, timer and wake-up.
+// Of a router without clients and engines: standard streams, log, configuration and libraries. Each
+// I/O thread has a listener, an epoll, a timer and a wake-up.
 constexpr std::size_t kOwnFiles = 48;
 constexpr std::size_t kOwnFilesPerThread = 4;
-// Left for the admin port, probes, files and connections that are turned away, whatever clients do;
-// the admin port may take half of it.
+// Reserved for the admin port, probes, files and connections that are turned away, no matter what
+// clients do. The admin port may take half of them.
 constexpr std::size_t kSpareFiles = 96;
 constexpr std::size_t kAdminConnections = 48;
-// Engines that may come later, by a new configuration or with more ranks than were told.
+// For engines that come later, by a new configuration or with more ranks than reported.
 constexpr std::size_t kLaterEnginesMin = 8;
-// A download has a connection, and a pair of sockets while its host's name is looked up.
+// A download has a connection, and two sockets while its host name is looked up.
 constexpr std::size_t kOpenFilesPerDownload = 3;
-constexpr std::size_t kIdlePerThread = 256;  // or one for each engine, if these are more
-// On the selection port: a frontend keeps some of each of its I/O threads.
+constexpr std::size_t kIdlePerThread = 256;  // or one for each engine, if there are more
+// On the selection port. Each frontend keeps some for each of its I/O threads.
 constexpr std::size_t kFrontendConnections = 4096;
-// Fewer clients would be no router; the spare descriptors are all that is certain then.
+// With fewer clients it would be no router. Then only the spare descriptors are certain.
 constexpr std::size_t kClientsMin = 8;
 
 }  // namespace
@@ -64,12 +64,12 @@ OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& 
   for (const auto& worker : settings.workers) engines += std::max(worker.ranks, 1U);
   engines += std::max(engines, kLaterEnginesMin);
   const std::size_t spare = std::min(kSpareFiles, limit / 8);
-  // Where the limit is very low, nobody may take what another needs.
+  // With a very low limit, no kind of connection may take what another needs.
   const std::size_t own = kOwnFiles + kOwnFilesPerThread * io_threads;
   const std::size_t followed = std::min(engines * kOpenFilesPerEngine, limit / 4);
   const std::size_t downloads =
       std::min<std::size_t>(settings.media.downloads_max * kOpenFilesPerDownload, limit / 8);
-  // A router that has no clients of its own is there for frontends.
+  // A router without clients of its own serves only frontends, so they get a larger part.
   const std::size_t frontends_share = contract::is_frontend(settings.roles) ? 16 : 2;
   const std::size_t frontends = contract::is_router(settings.roles)
                                     ? std::min(kFrontendConnections, limit / frontends_share)
@@ -80,7 +80,7 @@ OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& 
       std::clamp<std::size_t>(rest / 8 / io_threads, 1, std::max(kIdlePerThread, engines));
   const std::size_t kinds = contract::is_router(settings.roles) ? 1 : 2;  // engines, and routers
   const std::size_t shared = rest - std::min(rest, idle * io_threads * kinds);
-  // A client has its own connection, and one to an engine while its request runs.
+  // A client has a connection of its own, and one to an engine while its request runs.
   const std::size_t requests =
       std::min<std::size_t>(settings.server.concurrent_requests_max, shared / 2);
   const std::size_t clients = std::max(shared - requests, kClientsMin);

@@ -9,32 +9,37 @@
 
 namespace sightline::process {
 
-// Raises the process's limit of open files as far as it may go, at most to a million, and says how
-// far that is. Call before threads start.
+// Raises the process's limit of open files to its hard limit, at most to a million. Returns the
+// limit. Call it before threads start.
 std::size_t raise_open_files();
 
-// Warns if that is too little for so many simulated engines and their clients.
+// Logs a warning if the limit is too low for this number of simulated engines and their clients.
 void check_open_files(std::size_t limit, std::size_t engines);
 
-// What a router may open at the same time, so that it has a descriptor for all of it.
+// How many connections of each kind a router may have open. The sum stays below the limit of open
+// files.
 struct OpenFilesPlan {
-  std::size_t clients_max = 0;    // connections on the client port
-  std::size_t frontends_max = 0;  // connections on the selection port; none without a router role
-  std::size_t admin_max = 0;      // connections on the admin port
-  // Kept connections of each I/O thread to engines, and as many to routers where these are others.
+  // Connections on the client port.
+  std::size_t clients_max = 0;
+  // Connections on the selection port, 0 without the router role.
+  std::size_t frontends_max = 0;
+  // Connections on the admin port.
+  std::size_t admin_max = 0;
+  // Idle connections to engines that each I/O thread keeps. It keeps as many to routers, if these
+  // are other processes.
   std::size_t idle_per_thread_max = 0;
-  // Clients, requests and downloads use only descriptors below: those above are for the admin port,
-  // probes, logs and files, whatever was counted wrong.
+  // Clients, requests and downloads only use descriptors below this one. The others are for the
+  // admin port, probes, logs and files, even if a number above was too low.
   int descriptor_max = 0;
 };
 
-// Pure: shares the limit out. The workers of the settings are counted with their ranks, and as many
-// again as may come later.
+// Divides the limit among the kinds of connections. The configured workers count with their ranks,
+// and as many again for workers that come later. Pure.
 OpenFilesPlan plan_open_files(std::size_t limit, const contract::ServeSettings& settings,
                               std::size_t io_threads);
 
-// Says where clients get fewer connections than configured, or the frontends of a router without
-// clients fewer than without that limit, and what to do about it.
+// Logs a warning if clients get fewer connections than configured. In a router without clients, if
+// frontends get fewer than they would without the limit. The line says what to do.
 void tell_plan(std::size_t limit, const OpenFilesPlan& plan,
                const contract::ServeSettings& settings);
 

@@ -20,7 +20,7 @@
 namespace sightline::process {
 namespace {
 
-// 64 digits, with room for white space around them.
+// The file has 64 digits. The rest is room for white space around them.
 constexpr std::size_t kKeyFileBytesMax = 4096;
 
 }  // namespace
@@ -43,6 +43,7 @@ Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& se
                  {}};
   }
   auto key = contract::parse_identity_key(*content);
+  // The error names the file, never its content.
   if (!key.ok()) return with_context(std::move(key).error(), "--identity-key-file " + path);
   return key;
 }

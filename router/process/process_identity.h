@@ -11,21 +11,21 @@
 
 namespace sightline::process {
 
-// The key of the file, or the development key, with a warning. Errors: InvalidArgument, which names
-// the flag and the file.
+// Returns the key in the file, or the public development key with a warning. Errors:
+// InvalidArgument with the flag and the file.
 Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& settings);
 
-// All that block keys depend on, as one text: keys of one process mean something in another if both
-// have the same.
+// Returns all that block keys depend on, as one text. Block keys of two processes are comparable if
+// both texts are equal.
 std::string keys_identity(const contract::IdentityKey& key, const std::string& model_digest,
                           const std::string& scope_model);
 
-// The configured name, or host name and port, "host-7:9090"; where the port is any free one, the
-// process's number stands for it.
+// Returns the configured name, or else host name and port, "host-7:9090". If the port is chosen by
+// the system (0), the process id replaces it.
 std::string process_name(const std::string& configured, std::uint16_t port);
 
-// A name of this start of the process for those it reserves at: the letters, digits and "._:-" of
-// its name, and a number that nobody else has.
+// Returns a name of this run of the process, for routers at which it reserves. It has the name's
+// letters, digits and "._:-", and a random number that no other process has.
 std::string instance_name(const std::string& name);
 
 }  // namespace sightline::process

@@ -36,6 +36,7 @@ membership::Announcement announcement(const ReplicaStack::Options& options,
   mine.model_digest = options.model_digest;
   mine.served_model = options.scope_model;
   mine.key_check = membership::key_check_of(identity);
+  // A build reads exactly one version of messages.
   mine.frames = {.min = envelope::kNewestVersion, .max = envelope::kNewestVersion};
   mine.started = seconds_since_1970();
   return mine;
@@ -43,12 +44,14 @@ membership::Announcement announcement(const ReplicaStack::Options& options,
 
 }  // namespace
 
+// The instance is never 0: in messages, 0 means that it is not known.
 ReplicaStack::ReplicaStack(const Options& options, const Around& around)
     : instance_(std::max<std::uint64_t>(1, runtime::number_nobody_knows())),
       name_(process_name(options.replica.name, options.port)),
       subjects_(options.replica.scope, options.replica.revision),
       sealer_(around.identity, seal_scope(options)),
       members_sealer_(around.identity,
+                      // Without a revision: members of all revisions prove the key to each other.
                       {.scope = options.replica.scope, .revision = {}, .fingerprint = {}}) {}
 
 ReplicaStack::~ReplicaStack() { stop(); }

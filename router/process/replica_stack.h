@@ -20,48 +20,57 @@
 
 namespace sightline::process {
 
-// What a process needs to be one of several: two connections to NATS, the seal on what it says
-// there, and who else is there.
-// Thread safety: the getters from any thread, what they give as each says; stop() from one.
+// What a process needs to be one of several: two connections to NATS, the seal for its messages,
+// and the list of its peers.
+// Thread safety: the getters from any thread, what they return as its class says, stop() from one
+// thread.
 class ReplicaStack {
  public:
+  // What the process is.
   struct Options {
-    contract::NatsSettings nats;  // `urls` is not empty
+    // `urls` is not empty.
+    contract::NatsSettings nats;
     contract::ReplicaSettings replica;
     membership::Role role = membership::Role::Router;
-    // What block keys depend on: prepare::LoadedModel::files_digest, and the served name as it goes
-    // into them.
+    // What block keys depend on: prepare::LoadedModel::files_digest, and the first served model
+    // name.
     std::string model_digest;
     std::string scope_model;
-    std::uint16_t port = 0;  // that the process is known by where it has no name; 0: none
+    // The port that names the process if it has no name. 0: there is no port.
+    std::uint16_t port = 0;
   };
-  // All outlive it.
+  // The objects that it uses. All outlive it.
   struct Around {
+    // The key behind the seals.
     const contract::IdentityKey& identity;
     runtime::Metrics& metrics;
     const Clock& clock;
   };
 
-  // Returns before it is connected. Errors: InvalidArgument for settings that can never work.
+  // Returns before the connections exist. Errors: InvalidArgument for settings that can never work.
   static Result<std::unique_ptr<ReplicaStack>> create(const Options& options, const Around& around);
-  ReplicaStack(const Options& options, const Around& around);  // by create()
-  ~ReplicaStack();                                             // as stop()
+  ReplicaStack(const Options& options, const Around& around);  // called by create()
+  ~ReplicaStack();                                             // calls stop()
   ReplicaStack(const ReplicaStack&) = delete;
   ReplicaStack& operator=(const ReplicaStack&) = delete;
 
-  // Questions, answers, load, members: each message leaves at once.
+  // For requests, replies, load and members: each message is sent immediately.
   [[nodiscard]] nats::Connection& control() { return *control_; }
-  // Frames of events: what comes within a millisecond leaves together.
+  // For frames of events: messages within a millisecond are sent together.
   [[nodiscard]] nats::Connection& events() { return *events_; }
+  // Seals messages with scope, revision and fingerprint.
   [[nodiscard]] const envelope::Sealer& sealer() const { return sealer_; }
+  // The NATS subjects of its scope and revision.
   [[nodiscard]] const contract::Subjects& subjects() const { return subjects_; }
+  // The other processes of the scope.
   [[nodiscard]] membership::Membership& membership() { return *membership_; }
-  // Drawn at the start; never 0.
+  // Random, drawn at the start, never 0.
   [[nodiscard]] std::uint64_t instance() const { return instance_; }
+  // The process's name, for people.
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Tells the others that the process leaves. What uses the connections is to be stopped before the
-  // stack is destroyed. Idempotent.
+  // Announces the end of the process. Parts that use the connections must stop before the stack is
+  // destroyed. May be called twice.
   void stop();
 
  private:

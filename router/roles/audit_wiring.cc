@@ -19,6 +19,7 @@ audit::Dependencies audit_wiring(const AuditSources& sources) {
                 const auto snapshot = sources.fleet.snapshot();
                 for (const auto& worker : snapshot->workers) {
                   for (const fleet::Rank& rank : worker->ranks) {
+                    // Without a feed there are no claims to audit.
                     if (!rank.feed) continue;
                     rooms.push_back({rank.feed->cache, worker->spec.name, rank.cache_blocks()});
                   }
@@ -39,7 +40,8 @@ audit::RoomWatch::Dependencies room_wiring(const RoomSources& sources) {
                 std::vector<index::ExactIndex::Bound> bounds;
                 for (const audit::CacheRoom& room : rooms) {
                   const auto facts = sources.feeds.facts(room.cache);
-                  // Where claims are an upper bound they may be more than the engine has.
+                  // Claims that are an upper bound may be more than the engine has, so they get no
+                  // bound.
                   const bool is_bound = facts && !facts->upper_bound && room.blocks > 0;
                   if (is_bound) bounds.push_back({room.cache, room.blocks});
                 }

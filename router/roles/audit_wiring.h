@@ -11,22 +11,26 @@
 
 namespace sightline::roles {
 
-// Whom the audit asks. All outlive it.
+// The objects that the audit asks. All outlive it.
 struct AuditSources {
   const Feeds& feeds;
   const fleet::Fleet& fleet;
+  // What the index holds of each cache.
   const index::IndexStatistics& index;
+  // The removals that explain wrong predictions.
   const index::RemovalJournal& journal;
 };
 
-// What sees to the room in the index. All outlive it.
+// The objects that watch over the room in the index. All outlive them.
 struct RoomSources {
   const Feeds& feeds;
   index::ExactIndex& index;
 };
 
-// Joins the audit to the feeds, the fleet and the index.
+// These connect the audit to the feeds, the fleet and the index.
+// For predictions: facts of the feeds, blocks and removals of the index, and the request to resync.
 audit::Dependencies audit_wiring(const AuditSources& sources);
+// For a full index: the limits of the caches, and the request to load a cache again.
 audit::RoomWatch::Dependencies room_wiring(const RoomSources& sources);
 
 }  // namespace sightline::roles

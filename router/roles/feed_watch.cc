@@ -29,8 +29,10 @@ void FeedWatch::read_here(const fleet::Worker& worker, const fleet::Rank& rank) 
   options.cache = {.worker = worker.spec.name, .rank = rank.number};
   options.format = &families::family_of(worker.spec.family);
   options.model = scope_model_;
+  // A worker's only rank may name any rank in its events, so only several ranks are checked.
   if (worker.has_several_ranks()) options.rank = rank.number;
   options.adapters = feed.adapters;
+  // The engine must not know it, see wire::EngineHashing.
   options.hash_seed = runtime::number_nobody_knows();
   options.copies = feed.copies;
   const std::uint32_t by_operator = worker.block_size.by_operator();
@@ -39,7 +41,7 @@ void FeedWatch::read_here(const fleet::Worker& worker, const fleet::Rank& rank) 
   for (const auto& token : {placeholders.image, placeholders.video}) {
     if (token) options.media_tokens.push_back(*token);
   }
-  // A video of some families is one run for each of its frames.
+  // Some families write a video as one run for each of its frames, so only images count here.
   if (placeholders.image) options.run_tokens.push_back(*placeholders.image);
   feeds_.here().add(endpoints, std::move(options));
 }

@@ -10,22 +10,27 @@
 
 namespace sightline::roles {
 
-// Joins the fleet and its feeds: those that become known are followed, here or by their agents,
-// those that are given up are forgotten.
-// Thread safety: feed_ready and feed_removed as the fleet calls them.
+// Connects the fleet to its feeds. New feeds are followed, here or by their agents, and removed
+// ones are dropped.
+// Thread safety: feed_ready() and feed_removed() as the fleet calls them.
 class FeedWatch {
  public:
-  // All outlive this; scope_model as for requests.
+  // All outlive this object. `scope_model` is the first served model name, as for requests.
   FeedWatch(const Feeds& feeds, const prepare::LoadedModel& model, std::string scope_model);
 
-  // Of a worker with an agent nothing is heard where no agents are.
+  // Follows a rank's feed. In a process without agents, the feed of a worker with an agent is
+  // ignored.
   void feed_ready(const fleet::Worker& worker, const fleet::Rank& rank);
+  // Stops following a feed, and clears its cache.
   void feed_removed(CacheId cache);
 
  private:
+  // Reads the engine's events in this process.
   void read_here(const fleet::Worker& worker, const fleet::Rank& rank);
 
+  // Where the feeds are followed.
   const Feeds& feeds_;
+  // For the placeholder tokens, which mark images in events.
   const prepare::LoadedModel& model_;
   const std::string scope_model_;
 };

@@ -19,6 +19,7 @@ Instant Feeds::heard_at(CacheId cache) const {
 }
 
 void Feeds::look(CacheId cache) const {
+  // A cache is followed by at most one of both, the other ignores it.
   here_.look(cache);
   if (by_agents_ != nullptr) by_agents_->look(cache);
 }
@@ -30,7 +31,7 @@ void Feeds::relearn(CacheId cache, bool from_replay) const {
 
 bool Feeds::ask_again(CacheId cache) const {
   if (const auto status = here_.status(cache)) {
-    // Without a replay what is held would be lost as well.
+    // Without a replay, the present blocks would be lost too.
     if (!status->facts.has_replay || status->facts.replay_silent) return false;
     here_.relearn(cache, true);
     return true;

@@ -13,28 +13,33 @@
 
 namespace sightline::roles {
 
-// What caches' feeds are asked, whether their engines are read here or by agents. Of one that
-// nobody follows nothing is known, and nothing happens.
+// What other parts ask about the feeds of caches, no matter if this process or an agent reads the
+// engine. Of an unknown cache nothing is known, and calls do nothing.
 // Thread safety: all methods from any thread.
 class Feeds {
  public:
-  // Both outlive it. by_agents is null where no agents are heard.
+  // Both outlive this object. `by_agents` is null in a process that follows no agents.
   Feeds(subscriber::EventSubscriber& here, followed::FollowedFeeds* by_agents)
       : here_(here), by_agents_(by_agents) {}
 
+  // The facts of the cache. Nothing: the cache is not followed.
   [[nodiscard]] std::optional<operations::CacheFacts> facts(CacheId cache) const;
-  // When something of its engine was heard last; Instant{}: never.
+  // When the last message of its engine arrived. Instant{}: never.
   [[nodiscard]] Instant heard_at(CacheId cache) const;
-  // Have it found out, soon after the return, how far its announcements are applied.
+  // Finds out, soon after the return, which announcements of the engine are applied.
   void look(CacheId cache) const;
-  // Have its blocks forgotten and learnt anew; how, is up to an agent.
+  // Drops the blocks of the cache and loads them again (resync). If an agent reads the engine, the
+  // agent decides how.
   void relearn(CacheId cache, bool from_replay) const;
-  // Have all that it holds told to the index again, soon after the return. False: nobody can.
+  // Loads all blocks of the cache into the index again, soon after the return. Returns false if
+  // this is not possible.
   [[nodiscard]] bool ask_again(CacheId cache) const;
-  // It is not followed any more.
+  // Stops following the cache.
   void remove(CacheId cache) const;
 
+  // The reader of this process's own engines.
   [[nodiscard]] subscriber::EventSubscriber& here() const { return here_; }
+  // Null in a process that follows no agents.
   [[nodiscard]] followed::FollowedFeeds* by_agents() const { return by_agents_; }
 
  private:

@@ -34,13 +34,14 @@ prepare::TokenCacheOptions token_cache_options(const contract::ModelSettings& mo
       .bytes_max = std::min<std::uint64_t>(model.token_cache_bytes_max, share.bytes_max()),
       .memory = &share};
   const std::span secret(options.secret);
-  // One call gives at most 256 bytes for sure.
+  // One call returns at most 256 bytes for certain.
   SL_CHECK(::getentropy(secret.data(), secret.size()) == 0);
   return options;
 }
 
 media::ProxyRules proxies_of(const contract::MediaSettings& media) {
   if (media.proxy == contract::MediaProxy::Off) return {};
+  // The environment is read here, in the wiring, so the media code stays pure.
   return media::proxies_of_environment([](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
@@ -62,7 +63,8 @@ media::FetchLimits fetch_limits(const contract::MediaSettings& media,
           .ca_file = media.ca_file};
 }
 
-// libcurl reads the file for each connection; what is none is told at the start.
+// libcurl reads the file at each connection. A file that cannot be used is reported at the start
+// instead.
 Result<Done> check_ca_file(const std::string& path) {
   struct stat file {};
   if (path.empty() || (::stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) &&
@@ -94,7 +96,7 @@ http::ServerLimits server_limits(const contract::ServerSettings& server,
 
 }  // namespace
 
-// Declared in the order of making; the destructor goes backwards.
+// Declared in the order of construction. The destructor goes backwards.
 struct FrontRole::Parts {
   explicit Parts(Shared given)
       : shared(std::move(given)),
@@ -119,7 +121,8 @@ struct FrontRole::Parts {
         proxy(services),
         api(services, proxy, to_workers),
         explain(services, proxy.pipeline()) {
-    // Tokens are computed again; a request that is refused has to be sent again.
+    // Memory is taken from the cache of tokens first: tokens can be computed again, a refused
+    // request must be sent again.
     for (const MemoryShare share : {MemoryShare::Requests, MemoryShare::Media}) {
       shared.memory.share(share).set_reclaim(
           [this](std::size_t bytes) { return token_cache.give_back(bytes); });
@@ -127,12 +130,13 @@ struct FrontRole::Parts {
   }
   ~Parts() {
     for (const MemoryShare share : {MemoryShare::Requests, MemoryShare::Media}) {
+      // The callbacks refer to this object. The ledger outlives it.
       shared.memory.share(share).set_reclaim({});
     }
   }
 
   const Shared shared;
-  const contract::ServeSettings settings;  // as they are at the start
+  const contract::ServeSettings settings;  // as they were at the start
   prepare::TokenCache token_cache;
   http::Client to_workers;
   media::Fetcher fetcher;
@@ -159,6 +163,7 @@ Result<Done> FrontRole::listen() {
     return parts->api.refusal(status, error);
   };
   options.admission = [parts](const http::Request& head) { return parts->api.admission(head); };
+  // Without a descriptor, the client sees a refused connection. The metric shows why.
   options.accept_failed = [parts] {
     parts->shared.metrics.counter(contract::kLimitHitsTotal, {"open-files"}).add();
   };
@@ -171,6 +176,7 @@ Result<Done> FrontRole::listen() {
 
 void FrontRole::set_limits(const contract::MediaSettings& media) {
   const Shared& shared = parts_->shared;
+  // The share follows the setting. Otherwise the earlier limit would still apply.
   shared.memory.set_bound(MemoryShare::Media, media.held_bytes_max);
   parts_->fetcher.set_limits(fetch_limits(media, shared.open_files, shared.memory));
 }
@@ -181,6 +187,7 @@ void FrontRole::add_admin(admin_port::AdminServer& admin) {
                                               const admin_port::AdminServer::Respond& respond) {
                          parts->explain.run(request.body, respond);
                        },
+                       // A body to explain is a client's body, so it has the same limit.
                        {.body_bytes_max = parts_->settings.server.body_bytes_max});
 }
 

@@ -25,37 +25,48 @@
 
 namespace sightline::roles {
 
-// The frontend role: clients' requests, from the first byte to the last; who serves them is asked
-// of a selector.
+// The frontend role: client requests, from the first byte to the last. It asks a selector which
+// worker serves a request.
 // Thread safety: all methods from main.
 class FrontRole {
  public:
-  // All outlive it.
+  // The objects that it uses. All outlive it.
   struct Shared {
-    const Published<contract::ServeSettings>& settings;  // some change: contract/live_settings.h
+    // Some settings change at run time: contract/live_settings.h.
+    const Published<contract::ServeSettings>& settings;
+    // Limits on connections.
     const process::OpenFilesPlan& open_files;
+    // For image identities.
     const contract::IdentityKey& identity;
+    // For block keys.
     const keys::Scheme& scheme;
     std::shared_ptr<const prepare::LoadedModel> model;
     hosts::Lookup& names;
     runtime::Metrics& metrics;
     MemoryLedger& memory;
+    // Runs requests and their computing steps.
     IoPool& pool;
+    // Chooses the workers.
     selection::Selector& selector;
+    // Returns what the workers serve together.
     std::function<std::shared_ptr<const fleet::Served>()> served;
   };
+  // Creates all parts. It listens only after listen().
   explicit FrontRole(Shared shared);
+  // The pool has stopped before.
   ~FrontRole();
 
-  // Listens for clients when it returns. Errors: of the port.
+  // Listens for clients when it returns. Errors: of the port, and of `media.ca_file`.
   Result<Done> listen();
-  // Limits of downloads are others now.
+  // Applies changed limits of downloads.
   void set_limits(const contract::MediaSettings& media);
+  // Adds POST /v1/explain to the admin port.
   void add_admin(admin_port::AdminServer& admin);
-  // Stops accepting, lets running answers finish for up to drain_timeout, cuts the rest off. What
-  // still runs in the pool needs this object until the pool has stopped.
+  // Stops accepting connections, waits up to `server.drain_timeout` for running answers, then cuts
+  // off the rest. Tasks in the pool need this object until the pool has stopped.
   void drain();
 
+  // The client port. Needs a successful listen().
   [[nodiscard]] std::uint16_t port() const;
 
   struct Parts;

@@ -12,6 +12,7 @@
 
 namespace sightline::roles {
 
+// The selector refers to the tokens, so these are declared first.
 struct RemoteRole::Parts {
   Parts(std::unique_ptr<runtime::TokenFile> file, remote_selector::RemoteSelector::Options options,
         const http::ClientOptions& connections, const Around& around)
@@ -43,6 +44,7 @@ Result<std::unique_ptr<RemoteRole>> RemoteRole::create(const Options& options,
   for (const auto& router : SL_TRY(contract::router_addresses(settings.routers))) {
     asked.routers.push_back({router.host, router.port});
   }
+  // The selector keeps its connections in its own way. The plan only limits their number.
   http::ClientOptions connections = remote_selector::RemoteSelector::kept_connections();
   connections.idle_per_thread_max = options.open_files.idle_per_thread_max;
   connections.descriptor_max = options.open_files.descriptor_max;
@@ -54,6 +56,7 @@ void RemoteRole::start() { parts_->selector.start(); }
 
 void RemoteRole::add_admin(admin_port::AdminServer& admin) {
   admin.add_check("routers", [parts = parts_.get()] { return parts->selector.check(); });
+  // A frontend alone has no workers. The answer says where to ask instead.
   for (const auto path : {contract::kWorkersPath, contract::kIndexPath}) {
     admin.add_route("GET", std::string(path), [](const admin_port::AdminRequest&) {
       return admin_port::admin_error(404,

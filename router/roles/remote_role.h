@@ -18,38 +18,48 @@
 
 namespace sightline::roles {
 
-// What stands for the router role in a process that has the frontend role alone: routers in other
+// Replaces the router role in a process with only the frontend role: uses routers in other
 // processes.
-// Thread safety: create(), start() and stop() from main, the rest from any thread.
+// Thread safety: create(), start() and stop() from main, the other methods from any thread.
 class RemoteRole {
  public:
+  // What a frontend needs to find its routers.
   struct Options {
+    // The routers' addresses, and the file with the token for them.
     const contract::SelectionSettings& settings;
-    std::string instance;  // of this process, as in leases::Name
-    std::string identity;  // what its block keys depend on
+    // Of this process, as in leases::Name.
+    std::string instance;
+    // All that the block keys of this process depend on, as text.
+    std::string identity;
     const process::OpenFilesPlan& open_files;
   };
-  // All outlive it. The names are stopped before the pool is destroyed.
+  // The objects that it uses. All outlive it. The names are stopped before the pool is destroyed.
   struct Around {
     IoPool& pool;
     hosts::Lookup& names;
     runtime::Metrics& metrics;
   };
-  // Errors: of the token file and the routers' URLs.
+  // Errors: of the token file and of the routers' URLs.
   static Result<std::unique_ptr<RemoteRole>> create(const Options& options, const Around& around);
   ~RemoteRole();
 
+  // Starts to poll the routers.
   void start();
-  // The check of the routers; what routers show is not shown here, and who asks for it is told.
+  // Adds the check of the routers. The paths for workers and index answer 404 with the place to ask
+  // instead.
   void add_admin(admin_port::AdminServer& admin);
+  // Called before each scrape.
   void refresh_metrics();
+  // Ends the polls.
   void stop();
 
+  // Asks the routers.
   [[nodiscard]] selection::Selector& selector();
+  // What the routers' workers serve together, by the last poll.
   [[nodiscard]] std::shared_ptr<const fleet::Served> served() const;
 
   struct Parts;
-  explicit RemoteRole(std::unique_ptr<Parts> parts);  // by create()
+  explicit RemoteRole(std::unique_ptr<Parts> parts);  // called by create()
 
  private:
   std::unique_ptr<Parts> parts_;

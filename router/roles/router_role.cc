@@ -38,7 +38,8 @@ constexpr char kNoAgentsHeard[] = "its agent cannot be heard: --nats is not give
 
 }  // namespace
 
-// Declared in the order of making; the destructor goes backwards.
+// Declared in the order of construction. The destructor goes backwards, so callers end before what
+// they call.
 struct RouterRole::Parts {
   explicit Parts(const Shared& given)
       : shared(given), index(index::kBlocksMax, &given.memory.share(MemoryShare::Index)) {}
@@ -46,21 +47,21 @@ struct RouterRole::Parts {
   const Shared shared;
   index::RemovalJournal removals;
   index::ExactIndex index;
-  std::shared_ptr<load_exchange::LoadQueue> booked;  // for the others; where there are replicas
+  std::shared_ptr<load_exchange::LoadQueue> booked;  // for other routers, null without replicas
   std::optional<fleet::Fleet> fleet;
   std::unique_ptr<subscriber::EventSubscriber> subscriber;
-  std::optional<followed::FollowedFeeds> followed;  // where there are replicas
+  std::optional<followed::FollowedFeeds> followed;  // only with replicas
   std::optional<Feeds> feeds;
-  std::optional<audit::RoomWatch> rooms;  // on the audit's thread
+  std::optional<audit::RoomWatch> rooms;  // runs on the audit's thread
   std::optional<audit::Audit> audit;
   std::optional<FeedWatch> watch;
   std::optional<fleet::FleetControl> control;
   std::optional<selection::LocalSelector> selector;
   std::optional<admin::WorkersView> workers_view;
-  std::optional<admin::ReplicasView> replicas_view;  // where there are replicas
+  std::optional<admin::ReplicasView> replicas_view;  // only with replicas
   std::optional<admin::IndexView> index_view;
   std::unique_ptr<SelectionService> service;
-  std::optional<load_exchange::LoadExchange> load;  // where there are replicas
+  std::optional<load_exchange::LoadExchange> load;  // only with replicas
 
   Result<Done> build();
   [[nodiscard]] fleet::FleetOptions fleet_options();
@@ -76,10 +77,12 @@ struct RouterRole::Parts {
 
 Result<Done> RouterRole::Parts::build() {
   const contract::ServeSettings settings = *shared.settings.read();
+  // The fleet comes first: the callbacks of all other parts refer to it.
   fleet.emplace(fleet_options(), listeners(), shared.metrics, system_clock());
   SL_TRY(read_events());
   if (shared.replicas != nullptr) hear_agents(*shared.replicas);
   feeds.emplace(*subscriber, followed ? &*followed : nullptr);
+  // Before the audit, which calls it.
   rooms.emplace(audit::RoomWatch::Options{}, room_wiring({*feeds, index}), shared.metrics);
   audit::Dependencies audited = audit_wiring({*feeds, *fleet, index, removals});
   audited.watch_rooms = [this](const std::vector<audit::CacheRoom>& all) {
@@ -87,6 +90,7 @@ Result<Done> RouterRole::Parts::build() {
   };
   audit.emplace(audit::Audit::Options{}, std::move(audited), shared.metrics, system_clock());
   watch.emplace(*feeds, shared.model, proxy::scope_model(settings));
+  // Its thread begins in start(), when all parts exist.
   control.emplace(settings.fleet, fleet::FleetControl::Dependencies{.fleet = *fleet,
                                                                     .names = shared.names,
                                                                     .metrics = shared.metrics,
@@ -112,8 +116,10 @@ fleet::FleetOptions RouterRole::Parts::fleet_options() {
   fleet::FleetOptions options{.probe_interval = settings->fleet.probe_interval,
                               .wedge_timeout = settings->fleet.wedge_timeout,
                               .base_names = settings->model.served_names};
+  // Alone, no other router needs this router's load.
   if (shared.replicas == nullptr) return options;
   booked = std::make_shared<load_exchange::LoadQueue>();
+  // The queue must exist before the first booking. The exchange that reads it starts later.
   options.load.observer = load_exchange::LoadQueue::observer_of(booked);
   return options;
 }
@@ -123,20 +129,24 @@ fleet::FleetListeners RouterRole::Parts::listeners() {
   listeners.feed_ready = [this](const fleet::Worker& worker, const fleet::Rank& rank) {
     shared.metrics.begin_worker(contract::kRequestsMetrics, worker.spec.name);
     shared.metrics.begin_worker(contract::kReuseMetrics, worker.spec.name);
+    // The audit follows a feed before its first event.
     audit->follow(rank.feed->cache);
     workers_view->feed_ready(worker, rank);
     if (replicas_view) {
       shared.metrics.begin_worker(contract::kReplicasMetrics, worker.spec.name);
       replicas_view->feed_ready(rank.feed->cache);
     }
+    // Last: from here on events may arrive.
     watch->feed_ready(worker, rank);
     if (rank.feed->endpoints.by_agent && !followed) {
+      // Without NATS no agent can be followed. The worker's reason says so.
       fleet->refuse_feed(rank.feed->cache, kNoAgentsHeard);
     }
   };
   listeners.feed_removed = [this](CacheId cache) {
     workers_view->feed_removed(cache);
     if (replicas_view) replicas_view->feed_removed(cache);
+    // The audit ends after the feed, so it sees the last removals.
     watch->feed_removed(cache);
     audit->forget(cache);
   };
@@ -181,6 +191,8 @@ void RouterRole::Parts::hear_agents(process::ReplicaStack& replicas) {
                                                    .held = index,
                                                    .removals = removals,
                                                    .clock = system_clock(),
+                                                   // Unique among all processes, because agents
+                                                   // reply to this name.
                                                    .reader = to_hex(replicas.instance()),
                                                    .draw = runtime::number_nobody_knows});
   replicas_view.emplace(admin::ReplicasView::Sources{.control = replicas.control(),
@@ -223,6 +235,7 @@ Result<Done> RouterRole::Parts::listen() {
                                     .open_files = shared.open_files,
                                     .memory = shared.memory,
                                     .listens = shared.has_selection_port};
+  // Takeovers are published even if they came before the exchange runs.
   if (booked) {
     options.on_taken = [queue = booked](const std::vector<leases::Name>& names) {
       std::vector<load::ReservationName> taken;
@@ -232,6 +245,7 @@ Result<Done> RouterRole::Parts::listen() {
     };
   }
   std::function<std::string()> stale;
+  // Frontends ask other routers first while this one receives NATS late.
   if (followed) stale = [this] { return followed->nats().stale; };
   service = SL_TRY(SelectionService::create(
       options, {shared.pool, *selector, *fleet, shared.scheme, shared.metrics, shared.ready, stale,
@@ -239,7 +253,7 @@ Result<Done> RouterRole::Parts::listen() {
   return Done{};
 }
 
-// What an agent told is the past as soon as nothing more of it can be heard.
+// As soon as the NATS connection ends, agents' blocks are the past.
 std::uint32_t RouterRole::Parts::ranks_known() const {
   const bool hears_agents = shared.replicas != nullptr && shared.replicas->events().connected();
   std::uint32_t known = 0;
@@ -253,7 +267,7 @@ std::uint32_t RouterRole::Parts::ranks_known() const {
   return known;
 }
 
-// On the threads that follow engines and agents.
+// Runs on the threads that follow engines and agents.
 void RouterRole::Parts::take_facts(CacheId cache, const operations::CacheFacts& facts) {
   fleet->take_facts(cache, facts);
   if (shared.replicas != nullptr) tell_block_size();
@@ -262,6 +276,7 @@ void RouterRole::Parts::take_facts(CacheId cache, const operations::CacheFacts& 
 void RouterRole::Parts::tell_block_size() {
   membership::Membership& members = shared.replicas->membership();
   const std::uint32_t tokens = fleet->snapshot()->block_size;
+  // The size is known only after the first events, and changes rarely.
   if (tokens == 0 || members.mine().block_size == tokens) return;
   members.update([tokens](membership::Announcement& mine) { mine.block_size = tokens; });
 }
@@ -280,6 +295,7 @@ Result<Done> RouterRole::listen() { return parts_->listen(); }
 void RouterRole::start(const std::vector<contract::WorkerSpec>& workers) {
   parts_->control->start(workers);
   const Shared& shared = parts_->shared;
+  // After the first list: the exchange names ranks that the fleet knows.
   if (shared.replicas != nullptr) parts_->share_load(*shared.replicas);
 }
 
@@ -299,7 +315,7 @@ void RouterRole::add_admin(admin_port::AdminServer& admin) {
                     return admin_port::AdminResponse{.body = parts->workers_view->json()};
                   });
   if (parts->followed) {
-    // Ready all the same: were all routers cut off, nobody would serve.
+    // The router stays ready. If all routers were cut off, no router would serve otherwise.
     admin.add_noted_check(
         "nats", [parts]() -> Result<std::string> { return parts->followed->nats().stale; });
   }
@@ -324,6 +340,7 @@ void RouterRole::drain() {
 }
 std::optional<std::uint16_t> RouterRole::selection_port() const { return parts_->service->port(); }
 void RouterRole::stop() {
+  // The others must not count load that no request uses any more.
   if (parts_->load) parts_->load->stop();
   parts_->control->stop();
 }

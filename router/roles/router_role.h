@@ -27,54 +27,67 @@
 
 namespace sightline::roles {
 
-// The router role: the workers, what they hold and what they have to do, and the choice among them.
-// Thread safety: create(), start() and stop() from main, the rest from any thread.
+// The router role: the workers, their blocks and load, and the choice among them.
+// Thread safety: create(), start() and stop() from main, the other methods from any thread.
 class RouterRole {
  public:
-  // All outlive it.
+  // The objects that it uses. All outlive it.
   struct Shared {
-    const Published<contract::ServeSettings>& settings;  // some change: contract/live_settings.h
+    // Some settings change at run time: contract/live_settings.h.
+    const Published<contract::ServeSettings>& settings;
+    // For block keys.
     const keys::Scheme& scheme;
+    // For the placeholder tokens.
     const prepare::LoadedModel& model;
+    // For the workers' host names.
     hosts::Lookup& names;
     runtime::Metrics& metrics;
     MemoryLedger& memory;
-    process::ReplicaStack* replicas;  // null: one process alone
+    // Null: there are no other processes.
+    process::ReplicaStack* replicas;
     IoPool& pool;
-    std::string identity;  // what the keys of the deployment depend on, for its frontends
+    // All that the block keys of this deployment depend on, as text. Frontends compare it with
+    // theirs.
+    std::string identity;
+    // Limits on connections.
     process::OpenFilesPlan open_files;
-    std::function<Result<Done>()> ready;  // as SelectionApi::Sources
-    bool has_selection_port = true;       // others may ask on a port
+    // See SelectionApi::Sources.
+    std::function<Result<Done>()> ready;
+    // Other processes may ask on a port.
+    bool has_selection_port = true;
   };
-  // Reads nothing and follows nobody until start(). Errors: of the events' sockets.
+  // Reads and follows nothing before start(). Errors: of the sockets for events.
   static Result<std::unique_ptr<RouterRole>> create(const Shared& shared);
+  // Ends all parts, in reverse order of their construction.
   ~RouterRole();
 
-  // Answers on the selection API, where that is asked for, when it returns. Errors: of its port and
+  // Serves the selection API when it returns, if it has a port. Errors: of the port and of its
   // token file.
   Result<Done> listen();
-  // Follows these workers; after listen().
+  // Follows these workers. Call it after listen().
   void start(const std::vector<contract::WorkerSpec>& workers);
-  // Another list of workers: taken over soon after the return.
+  // Applies another list of workers, soon after the return.
   void set_workers(std::vector<contract::WorkerSpec> workers);
-  // The check of the workers and what can be seen of them.
+  // Adds the check of the workers, and what can be seen of them, to the admin port.
   void add_admin(admin_port::AdminServer& admin);
-  // A further field of /v1/replicas, and what makes its value; before add_admin().
+  // Adds a field to /v1/replicas. `json` returns its value. Call it before add_admin().
   void add_to_replicas(std::string name, std::function<std::string()> json);
-  // Before each scrape.
+  // Called before each scrape.
   void refresh_metrics();
-  // Takes no more questions of other processes.
+  // Answers no more requests of other processes.
   void drain();
-  // Ends what asks the workers, and says to the other routers that nothing is booked here. Once.
+  // Ends the probes, and announces to other routers that nothing is booked here. Call it once.
   void stop();
 
   // Nothing: it is not open.
   [[nodiscard]] std::optional<std::uint16_t> selection_port() const;
+  // The workers and their states.
   [[nodiscard]] const fleet::Fleet& fleet() const;
+  // The choice among these workers.
   [[nodiscard]] selection::Selector& selector();
 
   struct Parts;
-  explicit RouterRole(std::unique_ptr<Parts> parts);  // by create()
+  explicit RouterRole(std::unique_ptr<Parts> parts);  // called by create()
 
  private:
   std::unique_ptr<Parts> parts_;

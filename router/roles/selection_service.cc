@@ -18,7 +18,8 @@
 namespace sightline::roles {
 namespace {
 
-constexpr std::size_t kBodyBytesMax = 48 << 20;  // kTokensMax ids, or as many keys
+// Room for kTokensMax token ids, or as many keys.
+constexpr std::size_t kBodyBytesMax = 48 << 20;
 constexpr std::size_t kTotalBodyBytesMax = 512 << 20;
 constexpr std::chrono::seconds kSweepInterval{1};
 constexpr std::chrono::seconds kDrainTime{1};
@@ -34,7 +35,7 @@ http::ServerLimits limits(const process::OpenFilesPlan& plan) {
 
 }  // namespace
 
-// Declared in the order of making; the destructor goes backwards.
+// Declared in the order of construction. The destructor goes backwards.
 struct SelectionService::Parts {
   Parts(std::unique_ptr<runtime::TokenFile> token_file, const Options& options, const Around& given)
       : around(given),
@@ -61,10 +62,11 @@ struct SelectionService::Parts {
 
   const Around around;
   std::unique_ptr<runtime::TokenFile> tokens;
+  // The API refers to the tokens and to `served`, so it is declared after them.
   fleet::ServedView served;
   selection_api::SelectionApi api;
   std::unique_ptr<http::Server> server;
-  std::optional<Deadline> sweeps;  // on the first I/O thread, as long as it runs
+  std::optional<Deadline> sweeps;  // used on the first I/O thread while that runs
 
   Result<Done> listen(const Options& options);
 };
@@ -77,6 +79,7 @@ Result<Done> SelectionService::Parts::listen(const Options& options) {
       .memory = &options.memory.share(MemoryShare::Requests),
       .connection_memory = &options.memory.share(MemoryShare::Connections)};
   server_options.refusal = [this](int status, const Error& error) {
+    // The server refuses some requests itself, so their limits are counted here.
     if (!error.limit.empty()) {
       around.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();
     }
@@ -88,7 +91,7 @@ Result<Done> SelectionService::Parts::listen(const Options& options) {
   auto answer = [this](http::Request& request, http::ResponseWriter& peer) -> Task<void> {
     auto response = co_await api.answer(request);
     const auto sent = co_await peer.send(std::move(response));
-    static_cast<void>(sent);  // a peer that left asks again, or its list says what it holds
+    static_cast<void>(sent);  // if the peer left, it asks again or renews its list
   };
   server_options.port_flags = "--selection-host or --selection-port";
   server_options.admission = [this](const http::Request& head) { return api.admission(head); };
@@ -97,6 +100,7 @@ Result<Done> SelectionService::Parts::listen(const Options& options) {
     return with_context(std::move(made).error(), "the selection API");
   }
   server = std::move(*made);
+  // The sweeps begin on the I/O thread, because a Deadline belongs to one thread.
   auto begin = [](Parts& parts) -> Task<void> {
     parts.sweeps.emplace(parts.around.pool.deadlines(0), [&parts] {
       parts.api.sweep();

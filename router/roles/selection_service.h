@@ -24,48 +24,54 @@
 
 namespace sightline::roles {
 
-// The selection API on its port: a server of the data path's kind with limits of its own, and a
-// clock by which silent holders lose what they reserved.
-// Thread safety: create(), stop() and the destructor from main, the rest from any thread.
+// The selection API on its port. It has a server like that for clients, with its own limits. A
+// timer ends the reservations of silent frontends.
+// Thread safety: create(), stop() and the destructor from main, the other methods from any thread.
 class SelectionService {
  public:
+  // What the service needs to listen.
   struct Options {
     const contract::SelectionSettings& settings;
-    std::string identity;     // as SelectionApi::Options
+    std::string identity;     // see SelectionApi::Options
     std::string scope_model;  // as for requests
+    // Limits on connections.
     const process::OpenFilesPlan& open_files;
     MemoryLedger& memory;  // outlives the service
-    bool listens = true;   // false: nobody asked for the port, and no other process asks here
-    // As SelectionApi::Options.
+    // False: the port is not configured, and no other process asks here.
+    bool listens = true;
+    // See SelectionApi::Options.
     std::function<void(const std::vector<leases::Name>&)> on_taken = {};
   };
-  // All outlive it; the pool is stopped before it is destroyed.
+  // The objects that it uses. All outlive it. The pool is stopped before it is destroyed.
   struct Around {
     IoPool& pool;
+    // Makes the selections.
     selection::LocalSelector& selector;
+    // Reports what the workers serve.
     const fleet::Fleet& fleet;
     const keys::Scheme& scheme;
     runtime::Metrics& metrics;
-    std::function<Result<Done>()> ready;   // as SelectionApi::Sources
-    std::function<std::string()> stale;    // likewise
-    std::function<std::uint32_t()> known;  // likewise
+    std::function<Result<Done>()> ready;   // see SelectionApi::Sources
+    std::function<std::string()> stale;    // see there
+    std::function<std::uint32_t()> known;  // see there
   };
-  // Listens when it returns, if it is to. Errors: of the token file and the port, naming the
-  // setting.
+  // Listens when it returns, if it should. Errors: of the token file and of the port, with the name
+  // of the setting.
   static Result<std::unique_ptr<SelectionService>> create(const Options& options,
                                                           const Around& around);
+  // The pool has stopped before.
   ~SelectionService();
 
-  // Takes no more requests and answers those that it has.
+  // Accepts no more requests, and answers the ones that it has.
   void stop();
 
   // Nothing: it does not listen.
   [[nodiscard]] std::optional<std::uint16_t> port() const;
-  // For supersede().
+  // For `supersede()` and `stands()`.
   [[nodiscard]] selection_api::SelectionApi& api();
 
   struct Parts;
-  explicit SelectionService(std::unique_ptr<Parts> parts);  // by create()
+  explicit SelectionService(std::unique_ptr<Parts> parts);  // called by create()
 
  private:
   std::unique_ptr<Parts> parts_;

@@ -32,6 +32,7 @@ std::optional<std::uint64_t> some_of(const json::Value& object, std::string_view
 std::string text_of(const json::Value& object, std::string_view name) {
   const auto value = object.find(name);
   const auto text = value ? value->string() : std::nullopt;
+  // Text from a port must not control the terminal.
   return text ? printable(*text) : std::string();
 }
 
@@ -40,6 +41,7 @@ bool flag_of(const json::Value& object, std::string_view name) {
   return value && value->boolean().value_or(false);
 }
 
+// The worst rank represents a worker, so the greatest value counts.
 void raise(std::optional<std::uint64_t>& most, const std::optional<std::uint64_t>& value) {
   if (value) most = std::max(most.value_or(0), *value);
 }
@@ -64,7 +66,7 @@ WorkerFacts read_worker(const json::Value& value) {
 }
 
 Result<Done> read_workers(const std::string& body, RouterFacts& facts) {
-  if (body.empty()) return Done{};  // a frontend has none
+  if (body.empty()) return Done{};  // a frontend has no workers
   const auto document = json::Document::parse(body);
   if (!document.ok() || !document->root().is(json::Kind::Array)) {
     return corrupt("/v1/workers is no list");
@@ -92,6 +94,7 @@ Result<Done> read_replicas(const std::string& body, RouterFacts& facts) {
   }
   const json::Value root = document->root();
   if (const auto connections = root.find("nats")) {
+    // One lost connection of several is enough to lose events or load.
     facts.is_nats_connected = connections->size() > 0;
     for (const json::Value& connection : *connections) {
       if (!flag_of(connection, "connected")) facts.is_nats_connected = false;
@@ -112,7 +115,7 @@ Result<Done> read_replicas(const std::string& body, RouterFacts& facts) {
   return Done{};
 }
 
-// A sample: name, labels with their braces, value.
+// One sample of the Prometheus text format: name, labels with their braces, value.
 struct Sample {
   std::string_view name;
   std::string_view labels;
@@ -121,6 +124,7 @@ struct Sample {
 
 std::optional<Sample> read_sample(std::string_view line) {
   if (line.empty() || line[0] == '#') return std::nullopt;
+  // The last space comes before the value. Values of labels may contain spaces too.
   const std::size_t space = line.rfind(' ');
   const std::size_t end = std::min(line.find('{'), line.find(' '));
   if (space == std::string_view::npos || end > space) return std::nullopt;
@@ -172,6 +176,7 @@ Result<RouterFacts> read_facts(std::string_view address, const Answers& answers)
     ++samples;
     take_sample(*sample, facts);
   }
+  // Another program may listen on this port.
   if (samples == 0) return corrupt("/metrics tells nothing of sightline");
   return facts;
 }
@@ -179,9 +184,10 @@ Result<RouterFacts> read_facts(std::string_view address, const Answers& answers)
 void compare(RouterFacts& now, const RouterFacts* before, double seconds) {
   double overlap = now.overlap_blocks;
   double prompt = now.prompt_blocks;
-  // Counters that fell are those of another process.
+  // Counters that fell belong to another process: the router restarted.
   if (before != nullptr && seconds > 0 && now.requests >= before->requests) {
     now.requests_per_s = (now.requests - before->requests) / seconds;
+    // Without new prompts, the ratio since the start stays.
     if (now.prompt_blocks > before->prompt_blocks) {
       overlap -= before->overlap_blocks;
       prompt -= before->prompt_blocks;

@@ -18,42 +18,57 @@ struct WorkerFacts {
   std::string state;
   std::string reason;
   bool is_ready = false;
-  std::uint64_t in_flight = 0;  // requests of the routers on it
-  std::uint64_t running = 0;    // as the engine tells
+  // Requests of the routers on it.
+  std::uint64_t in_flight = 0;
+  // Requests that the engine reports as running and waiting.
+  std::uint64_t running = 0;
   std::uint64_t waiting = 0;
-  std::uint64_t blocks = 0;                    // known to be held
-  std::optional<std::uint64_t> lag_ms;         // of its events
-  std::optional<std::uint64_t> digest_age_ms;  // since its agent's digest was equal, oldest rank
+  // Blocks in the router's index.
+  std::uint64_t blocks = 0;
+  // The lag of its events, of the rank with the greatest lag.
+  std::optional<std::uint64_t> lag_ms;
+  // The time since its agent's digest was equal, of the oldest rank.
+  std::optional<std::uint64_t> digest_age_ms;
 };
 
+// The other processes of the deployment that a router knows.
 struct MemberCounts {
-  std::uint64_t routers = 0;  // others that fit
+  // Other routers, not the one that reports.
+  std::uint64_t routers = 0;
   std::uint64_t frontends = 0;
   std::uint64_t agents = 0;
+  // Members of any role that do not fit.
   std::uint64_t unfit = 0;
 };
 
-// What one admin port tells.
+// What one admin port reports. A frontend has no workers.
 struct RouterFacts {
   std::string address;
-  std::string trouble;  // why nothing is known; empty: all of the following is
+  // Why nothing is known. Empty: all fields below are known.
+  std::string trouble;
   bool is_ready = false;
-  std::string list_source;  // "push", "peers", "file", "none"
+  // Where the worker list comes from: `push`, `peers`, `file`, `none`.
+  std::string list_source;
+  // The generation of the worker list.
   std::uint64_t generation = 0;
-  std::uint64_t active = 0;  // requests
-  // Counted since its start.
+  // Running requests.
+  std::uint64_t active = 0;
+  // Counted since the start of the process.
   double requests = 0;
   double overlap_blocks = 0;
   double prompt_blocks = 0;
-  // Since the last look; nothing at the first.
+  // Since the last look. Empty at the first look.
   std::optional<double> requests_per_s;
-  std::optional<double> hit_ratio;        // of blocks; at the first look since its start
-  std::optional<bool> is_nats_connected;  // nothing: it uses none
-  std::optional<MemberCounts> members;    // likewise
+  // The share of prompt blocks expected in caches. At the first look: since the process started.
+  std::optional<double> hit_ratio;
+  // Empty: the process does not use NATS. True only if all its connections are up.
+  std::optional<bool> is_nats_connected;
+  // Empty: the process does not use NATS.
+  std::optional<MemberCounts> members;
   std::vector<WorkerFacts> workers;
 };
 
-// Bodies of an admin port's answers. Empty: there is no such route.
+// The bodies of an admin port's answers. Empty if the port does not have the route.
 struct Answers {
   bool is_ready = false;
   std::string workers;   // GET /v1/workers
@@ -61,13 +76,15 @@ struct Answers {
   std::string metrics;   // GET /metrics
 };
 
-// Errors: Corrupt, if an answer is none of an admin port of sightline. Pure.
+// Reads one port's answers. Error: Corrupt if an answer is not from an admin port of sightline.
+// Pure.
 Result<RouterFacts> read_facts(std::string_view address, const Answers& answers);
 
-// Fills in what follows from two looks. before: null at the first one.
+// Computes the fields that need two looks, `seconds` apart. before: null at the first look.
 void compare(RouterFacts& now, const RouterFacts* before, double seconds);
 
-// Printable ASCII, other bytes as '?': what a port says must not steer the terminal.
+// Returns printable ASCII, with '?' for each other byte. Text from a port must not control the
+// terminal.
 std::string printable(std::string_view text);
 
 }  // namespace sightline::top

@@ -12,7 +12,7 @@
 namespace sightline::top {
 namespace {
 
-// The worst first.
+// The worst state first.
 constexpr std::array<std::string_view, 7> kStates = {
     "down", "suspect", "starting", "excluded", "unverified", "draining", "ready"};
 
@@ -28,7 +28,7 @@ std::string format(const char* how, Values... values) {
   return {buffer.data(), std::min(static_cast<std::size_t>(std::max(size, 0)), buffer.size() - 1)};
 }
 
-// Cut where it is longer, with '~' for what is missing.
+// Cuts a text beyond `columns`. A '~' replaces the rest.
 std::string cut(const std::string& text, std::size_t columns) {
   if (text.size() <= columns) return text;
   return columns == 0 ? "" : text.substr(0, columns - 1) + "~";
@@ -41,8 +41,8 @@ std::string percent(const std::optional<double>& ratio) {
 // A worker as all routers together see it.
 struct Merged {
   WorkerFacts worker;
-  std::size_t seen = 0;   // routers that have it
-  std::size_t ready = 0;  // of them, by whose index it counts
+  std::size_t seen = 0;   // routers that have it.
+  std::size_t ready = 0;  // of them, routers whose index counts it.
 };
 
 void add(Merged& merged, const WorkerFacts& worker) {
@@ -55,6 +55,8 @@ void add(Merged& merged, const WorkerFacts& worker) {
   }
   ++merged.seen;
   if (worker.is_ready) ++merged.ready;
+  // Each router counts its own requests, so they add up. The engine reports the rest to each
+  // router, so the greatest value counts.
   all.in_flight += worker.in_flight;
   all.running = std::max(all.running, worker.running);
   all.waiting = std::max(all.waiting, worker.waiting);
@@ -66,7 +68,7 @@ void add(Merged& merged, const WorkerFacts& worker) {
   raise(all.digest_age_ms, worker.digest_age_ms);
 }
 
-// Those that want a look first.
+// Puts the workers that need attention first.
 std::vector<Merged> merge(const std::vector<RouterFacts>& routers) {
   std::vector<Merged> workers;
   std::map<std::string_view, std::size_t> places;
@@ -77,6 +79,7 @@ std::vector<Merged> merge(const std::vector<RouterFacts>& routers) {
       add(workers[place->second], worker);
     }
   }
+  // A stable sort keeps equal workers at their rows from frame to frame.
   std::stable_sort(workers.begin(), workers.end(), [](const Merged& a, const Merged& b) {
     const bool a_well = a.ready == a.seen;
     const bool b_well = b.ready == b.seen;
@@ -124,7 +127,7 @@ std::string row_of(const Merged& merged) {
                 short_time(w.lag_ms).c_str(), short_time(w.digest_age_ms).c_str());
 }
 
-// "12 more: 10 ready, 2 down".
+// Sums up the workers without a row: "12 more: 10 ready, 2 down".
 std::string rest_of(const std::vector<Merged>& workers, std::size_t shown) {
   std::map<std::size_t, std::pair<std::string_view, std::size_t>> states;
   for (std::size_t i = shown; i < workers.size(); ++i) {
@@ -169,6 +172,7 @@ std::string first_line(const std::vector<RouterFacts>& routers, std::size_t colu
                                        [](const RouterFacts& r) { return r.trouble.empty(); });
   std::string line = "sightline top: " + std::to_string(answering) + " of " +
                      std::to_string(routers.size()) + " admin ports answer";
+  // A narrow screen leaves the title out.
   if (line.size() + 1 + title.size() <= columns) {
     line += std::string(columns - line.size() - title.size(), ' ') + title;
   }
@@ -185,7 +189,7 @@ void add_routers(std::vector<std::string>& lines, const std::vector<RouterFacts>
   if (!fits) lines.push_back(std::to_string(routers.size() - shown) + " more");
 }
 
-// Workers, then why some are not ready, in so many rows.
+// Adds the workers, then the reasons of some that are not ready, in at most `rows` rows.
 void add_workers(std::vector<std::string>& lines, const std::vector<Merged>& workers,
                  std::size_t rows) {
   if (rows < 2) return;
@@ -212,7 +216,7 @@ std::string short_count(std::uint64_t count) {
   if (count < 10'000) return std::to_string(count);
   auto value = static_cast<double>(count) / 1000;
   std::size_t unit = 0;
-  // 999.95 would be shown as 1000.0.
+  // Rounding would show 999.95 as 1000.0, which has six characters.
   while (value >= 999.95 && unit + 1 < kUnits.size()) {
     value /= 1000;
     ++unit;
@@ -249,6 +253,7 @@ std::vector<std::string> render(const std::vector<RouterFacts>& routers, const S
   }
   for (std::string& line : lines) {
     line = cut(line, columns);
+    // Columns end with padding, which plain output does not need.
     line.erase(line.find_last_not_of(' ') + 1);
   }
   return lines;

@@ -14,15 +14,15 @@ namespace sightline::audit {
 
 namespace {
 
-// Looks in a row that have to find too much claimed of a rank.
+// So many looks in a row must find too many claimed blocks of a rank.
 constexpr std::uint32_t kOverfullLooks = 2;
 
-// All that was announced is applied. Nothing: the events are not followed.
+// Returns whether all announcements are applied. False if the events are not followed.
 bool is_sound(const std::optional<operations::CacheFacts>& facts) {
   return facts && facts->health == operations::FeedHealth::Verified;
 }
 
-// More may be claimed of the cache than it holds, by its nature.
+// Returns whether the index may claim more than the cache holds, by the cache's nature.
 bool is_upper_bound(const std::optional<operations::CacheFacts>& facts) {
   return facts && facts->upper_bound;
 }
@@ -49,7 +49,8 @@ std::optional<std::uint64_t> Audit::count(const Answered& answered, Instant now)
   const auto found = followed_.find(answered.cache);
   if (found == followed_.end()) return std::nullopt;
   FollowedCache& cache = found->second;
-  // One that never tells a count may not have been started with that.
+  // A rank that never reports a count may run without the flag for it. Its missing count is no
+  // zero.
   if (!answered.actual && !(cache.tells && answered.leaves_zero_out)) {
     ++cache.tally.untold;
     metrics_.counter(contract::kPredictionsTotal, {answered.worker, "untold"}).add();
@@ -60,7 +61,7 @@ std::optional<std::uint64_t> Audit::count(const Answered& answered, Instant now)
   const bool kept = actual >= answered.predicted;
   Tally& tally = cache.tally;
   ++(!kept ? tally.over : actual > answered.predicted ? tally.under : tally.equal);
-  // The count of another prompt is not about our blocks.
+  // A count for another prompt says nothing about these blocks.
   const bool proves = answered.same_prompt && answered.predicted > 0;
   if (kept && proves) judge_.agreed(answered.cache, now);
   return actual;
@@ -92,6 +93,7 @@ void Audit::compare(const Answered& answered) {
   metrics_.histogram(contract::kPredictionErrorTokens, {answered.worker})
       .observe(std::abs(static_cast<double>(excess)));
   if (excess == 0) return;
+  // Counts of another prompt neither prove nor disprove the index.
   if (!answered.same_prompt) {
     count_miss(answered.worker, result, "token_mismatch");
     return;
@@ -104,6 +106,7 @@ void Audit::compare(const Answered& answered) {
 }
 
 void Audit::wait_to_be_judged(const Answered& answered, std::uint64_t actual, Instant now) {
+  // Converts the reported tokens to blocks of the prediction. predicted is above 0 here.
   const std::uint64_t reused = actual * answered.blocks.size() / answered.predicted;
   const auto missing = answered.blocks.subspan(reused);
   WaitingClaim waiting;
@@ -125,12 +128,13 @@ void Audit::wait_to_be_judged(const Answered& answered, std::uint64_t actual, In
     const MutexLock lock(mutex_);
     waiting.claim.row = judge_.row(answered.cache);
   }
+  // Removals that explain the claim may still be on their way.
   if (waiting_.add(waiting, now + options_.announcement_delay)) return;
   count_unjudged(waiting, OverCause::NotJudged);
 }
 
 std::string_view Audit::cause_of_under(const Answered& answered) const {
-  // What another request is storing is announced after this one was decided.
+  // Other running requests store blocks, which are announced after this decision.
   if (answered.busy) return "concurrent";
   const auto facts = router_.facts(answered.cache);
   if (!facts) return "forgotten";
@@ -146,6 +150,7 @@ void Audit::count_miss(std::string_view worker, std::string_view result, std::st
 void Audit::judge_until_stopped(const std::stop_token& stop) {
   Instant next_look = clock_.now() + options_.overfull_interval;
   while (!stop.stop_requested()) {
+    // If a step gets no memory, only this step ends.
     run_step([&] {
       for (const CacheId cache : waiting_.wait(next_look)) visit(cache);
       if (!stop.stop_requested() && clock_.now() >= next_look) look_at_rooms(next_look);
@@ -160,7 +165,7 @@ void Audit::look_at_rooms(Instant& next_look) {
   next_look = clock_.now() + options_.overfull_interval;
 }
 
-// Judges those of its claims that are due, in their order.
+// Judges the due claims of a rank in their order.
 void Audit::visit(CacheId cache) {
   const auto facts = router_.facts(cache);
   while (auto waiting = waiting_.take(cache)) {
@@ -173,6 +178,7 @@ void Audit::visit(CacheId cache) {
     } else if (!is_sound(facts) || now >= answered + options_.judged_within) {
       count_unjudged(*waiting, OverCause::NotJudged);
     } else {
+      // The announcements of that time are not applied yet. Later claims wait behind this one.
       waiting_.put_back(std::move(*waiting), now + options_.look_again_after);
       router_.look(cache);
       return;
@@ -243,10 +249,12 @@ void Audit::learn_anew(CacheId cache, const std::string& worker, Relearn how,
        {"engine", cache.value},
        {"because", because},
        {"from", how == Relearn::FromReplay ? "replay" : "new events"}});
+  // Runs without the lock: it is code of the router, which may take locks of its own.
   router_.relearn(cache, how);
 }
 
-// Of one look alone it might be that the rank began anew, with more room than it told before.
+// Needs two looks: at a single one, the rank may have restarted with more blocks than it reported
+// before.
 void Audit::look_for_overfull(const std::vector<CacheRoom>& rooms) {
   std::unordered_map<CacheId, std::uint32_t> looks;
   for (const CacheRoom& found : rooms) {
@@ -274,6 +282,7 @@ void Audit::look_for_overfull(const std::vector<CacheRoom>& rooms) {
            {"claimed_blocks", claimed},
            {"engine_blocks", found.blocks}});
     }
+    // Counts a postponed resync once, not at every look while the rank stays overfull.
     if (is_first || is_due(how)) learn_anew(found.cache, found.worker, how, "overfull");
   }
   overfull_looks_ = std::move(looks);

@@ -26,105 +26,136 @@
 
 namespace sightline::audit {
 
-// What was expected of a rank for one request and what it reports. Requests whose report says
-// nothing about the prefix cache (aborted, failed, prompt_logprobs, several samples, prompts that
-// are not known exactly) are not for the audit: a client must not be able to strike a rank.
+// The prediction for one request and the rank's report about it. The caller leaves out requests
+// whose report proves nothing: aborted or failed ones, prompt_logprobs, several samples, prompts
+// that are not known exactly. Otherwise a client could cause strikes of a rank.
 struct Answered {
   std::string_view request_id;
   std::string_view worker;
   CacheId cache;
+  // Tokens of the whole prompt, as the router computed them.
   std::uint64_t prompt_tokens = 0;
-  std::uint64_t best = 0;               // tokens that the rank with the most of them holds
-  std::uint64_t predicted = 0;          // tokens
-  std::uint64_t predicted_image = 0;    // of these, tokens of images
-  std::optional<std::uint64_t> actual;  // tokens, the rank's cached_tokens; nothing: not told
-  bool leaves_zero_out = false;  // the rank means zero where it tells no count, if it tells any
-  bool same_prompt = true;       // the rank counts as many prompt tokens as the router
-  bool busy = false;             // other requests of ours ran on the rank at the decision
-  std::span<const keys::BlockKey> blocks;  // those expected to be reused
-  std::uint64_t removals = 0;              // the journal's position before the index was asked
-  Instant decided{};                       // when the index was asked
+  // Tokens of the prompt on the rank that holds most of them.
+  std::uint64_t best = 0;
+  // Tokens that the router expected the rank to reuse, and how many of them belong to images.
+  std::uint64_t predicted = 0;
+  std::uint64_t predicted_image = 0;
+  // The rank's cached_tokens. Empty if it reported no count.
+  std::optional<std::uint64_t> actual;
+  // If the rank reports counts, a missing count means zero.
+  bool leaves_zero_out = false;
+  // The rank counts as many prompt tokens as the router.
+  bool same_prompt = true;
+  // Other requests of this router ran on the rank at the decision.
+  bool busy = false;
+  // The blocks that the rank was expected to reuse.
+  std::span<const keys::BlockKey> blocks;
+  // The journal's position before the index was asked.
+  std::uint64_t removals = 0;
+  // When the index was asked.
+  Instant decided{};
 };
 
-// How a rank's predictions have turned out.
+// The results of a rank's predictions.
 struct Tally {
   std::uint64_t equal = 0;
-  std::uint64_t over = 0;              // less was reused than expected
-  std::uint64_t under = 0;             // more was reused than expected
-  std::uint64_t not_reused = 0;        // of over: the rank holds more than it reuses
-  std::uint64_t upper_bound = 0;       // of over: its claims are an upper bound by its nature
-  std::uint64_t not_judged = 0;        // of over: the router was behind with its announcements
-  std::uint64_t unexplained = 0;       // of over: the index was wrong
-  std::uint64_t overfull = 0;          // times that more blocks were claimed than it has
-  std::uint64_t relearned = 0;         // times its blocks were forgotten for one of the last two
-  std::uint64_t postponed = 0;         // times they were not, as they had been too lately
-  std::uint64_t untold = 0;            // answers that cannot be compared: the rank told no count
-  std::string_view relearned_because;  // of the last time: "unexplained", "overfull"; empty: none
+  // Less was reused than expected.
+  std::uint64_t over = 0;
+  // More was reused than expected.
+  std::uint64_t under = 0;
+  // Of `over`: the rank does not reuse all that it holds.
+  std::uint64_t not_reused = 0;
+  // Of `over`: the rank's claims are an upper bound.
+  std::uint64_t upper_bound = 0;
+  // Of `over`: the router had not applied all announcements in time.
+  std::uint64_t not_judged = 0;
+  // Of `over`: the index was wrong.
+  std::uint64_t unexplained = 0;
+  // Times that the index claimed more blocks than the rank has.
+  std::uint64_t overfull = 0;
+  // Resyncs because of `unexplained` or `overfull`.
+  std::uint64_t relearned = 0;
+  // Resyncs that were not done, because another one was too recent.
+  std::uint64_t postponed = 0;
+  // Answers without a count, which cannot be compared.
+  std::uint64_t untold = 0;
+  // The cause of the last resync: "unexplained" or "overfull". Empty: no resync.
+  std::string_view relearned_because;
 };
 
-// What the audit needs of the rest of the router.
+// What the audit uses of the rest of the router.
 struct Dependencies {
   const index::RemovalJournal& journal;
   const index::IndexStatistics& index;
-  // What a cache's events tell of it. Nothing: they are not followed.
+  // Returns the facts from a cache's events. Empty if the router does not follow them.
   std::function<std::optional<operations::CacheFacts>(CacheId)> facts;
-  // Have it found out, soon after the return, how far a rank's announcements are applied.
+  // Reads a rank's events soon after the return, so facts() shows how far they are applied.
   std::function<void(CacheId)> look;
-  // Of each cache that is followed.
+  // Returns all followed caches.
   std::function<std::vector<CacheRoom>()> rooms;
-  // Sees to what found no room in the index; called with the above every overfull_interval.
+  // Handles blocks that found no room in the index. Called with the result of rooms() every
+  // overfull_interval.
   std::function<void(const std::vector<CacheRoom>&)> watch_rooms = {};
-  // Forget the rank's blocks and learn them anew: from a replay of its events, or from those
-  // that are still to come.
+  // Drops the rank's blocks and loads them again, from a replay of its events or from new events
+  // only.
   std::function<void(CacheId, Relearn)> relearn;
 };
 
-// Compares predictions with the ranks' own counts; every difference is counted by cause, and an
-// rank whose blocks are claimed wrongly twice in a row, or of which more are claimed than it has,
-// has them forgotten and learned anew. A rank is judged by what it announced, all of it applied:
-// where that is not known in time, a claim is not judged.
+// Compares predictions with the ranks' own counts, and counts each difference by its cause. It
+// resyncs a rank's blocks in two cases: the index claimed them wrongly twice in a row, or it claims
+// more than the rank has. A verdict needs all announcements of the rank to be applied. If this is
+// not known in time, the claim is not judged.
 //
-// Thread safety: all methods from any thread. The functions of Dependencies run on the audit's
-// thread or the caller's.
+// Thread safety: any thread may call any method. The functions of Dependencies run on the audit's
+// thread or on the caller's.
 class Audit {
  public:
   struct Options {
     std::chrono::milliseconds announcement_delay = kAnnouncementDelay;
-    // Between looks at a rank's announcements, and how long after the answer to give up.
+    // The pause between looks at a rank's announcements, and the time after the answer when judging
+    // ends.
     std::chrono::milliseconds look_again_after{100};
     std::chrono::milliseconds judged_within{10'000};
-    // Between looks for ranks of which too much is claimed; two in a row have to find one.
+    // The interval of looks for ranks with too many claimed blocks. Two looks in a row must find
+    // the rank.
     std::chrono::milliseconds overfull_interval{2'000};
     ClaimLimits claims = {};
   };
 
-  // Journal, metrics and clock outlive it.
+  // Journal, metrics and clock outlive the audit.
   Audit(Options options, Dependencies router, runtime::Metrics& metrics, const Clock& clock);
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
   ~Audit();
 
-  // The rank's predictions count from now on, until it leaves. Others are ignored: their answers
-  // and verdicts come after their rank is gone.
+  // follow() begins to count a rank's predictions, forget() ends it. Other ranks are ignored: their
+  // answers and verdicts come after their end.
   void follow(CacheId cache);
   void forget(CacheId cache);
+  // Compares the prediction for a request with the rank's report.
+  // Call it once for each answered request.
   void compare(const Answered& answered);
+  // Returns the counts of a rank. All are 0 for an unknown rank.
   [[nodiscard]] Tally tally(CacheId cache) const;
 
  private:
   struct FollowedCache {
     Tally tally;
-    bool tells = false;  // it has told its cached tokens
+    // It has reported its cached tokens at least once.
+    bool tells = false;
   };
 
+  // The audit's thread: judges due claims, and looks for overfull ranks every overfull_interval.
   void judge_until_stopped(const std::stop_token& stop);
   void look_at_rooms(Instant& next_look);
   void visit(CacheId cache);
   void judge(const WaitingClaim& waiting);
+  // Counts a claim without a verdict, by the cause UpperBound or NotJudged.
   void count_unjudged(const WaitingClaim& waiting, OverCause cause);
   void look_for_overfull(const std::vector<CacheRoom>& rooms);
+  // Counts and starts a resync, or counts that it is postponed. Does nothing for Relearn::No.
   void learn_anew(CacheId cache, const std::string& worker, Relearn how, std::string_view because);
-  // Notes the rank's count and returns it. Nothing: it told none, or has left.
+  // Records the rank's count and returns it. Empty: it reported no count, or is not followed.
   std::optional<std::uint64_t> count(const Answered& answered, Instant now);
   void count_tokens(const Answered& answered, std::uint64_t actual);
   void wait_to_be_judged(const Answered& answered, std::uint64_t actual, Instant now);
@@ -139,8 +170,10 @@ class Audit {
   Judge judge_ SL_GUARDED_BY(mutex_);
   std::unordered_map<CacheId, FollowedCache> followed_ SL_GUARDED_BY(mutex_);
   WaitingClaims waiting_;
-  std::unordered_map<CacheId, std::uint32_t> overfull_looks_;  // in a row; the audit's thread
-  std::optional<WorkerThread> thread_;                         // ends before all of the above
+  // Looks in a row that found too many blocks. Only for the audit's thread.
+  std::unordered_map<CacheId, std::uint32_t> overfull_looks_;
+  // Ends before all members above.
+  std::optional<WorkerThread> thread_;
 };
 
 }  // namespace sightline::audit

@@ -7,7 +7,7 @@
 namespace sightline::audit {
 namespace {
 
-// All but one block, or half of them.
+// Returns whether at most one block, or at most half of the blocks, was missing.
 bool was_mostly_kept(const Claim& claim) {
   return claim.missing.size() <= 1 || claim.missing.size() <= claim.reused_blocks;
 }
@@ -62,11 +62,13 @@ std::uint64_t Judge::row(CacheId cache) const {
 
 Judgement Judge::over(const Claim& claim, Instant now) {
   Record& standing = standings_[claim.cache];
-  // Decided by what has been forgotten since: it says nothing about what was learned anew.
+  // The decision used blocks that have been dropped since. It says nothing about the blocks loaded
+  // after that.
   if (standing.relearned && claim.decided <= *standing.relearned) {
     return {.cause = OverCause::Removed};
   }
-  // The rank had the first missing block no more: what it reused explains nothing.
+  // Only the missing blocks are looked up: the rank had the blocks that it reused, so their removal
+  // explains nothing.
   const auto withdrawn = journal_.withdrawn_since(claim.removals, claim.cache, claim.missing);
   if (!withdrawn) return {.cause = OverCause::Unknown};
   if (*withdrawn) return {.cause = OverCause::Removed};

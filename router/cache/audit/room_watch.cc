@@ -26,6 +26,7 @@ constexpr std::string_view kBeyondEngine =
 }  // namespace
 
 void RoomWatch::look(const std::vector<CacheRoom>& rooms, Instant now) {
+  // Sets the bounds first. The index uses them to decide which caches give way.
   router_.set_bounds(rooms);
   name_those_that_gave_way(rooms);
   std::map<CacheId, Watched> watched;
@@ -43,6 +44,8 @@ void RoomWatch::look(const std::vector<CacheRoom>& rooms, Instant now) {
                        : "the index has not what was announced of a worker",
           {{"worker", room.worker}, {"engine", room.cache.value}, {"reason", lack}});
     }
+    // Refused blocks are worth a request only while the index has room. Otherwise it refuses them
+    // again.
     const std::uint64_t refused = router_.index.refused(room.cache);
     lacked[room.worker] += refused;
     if (refused == 0) {
@@ -88,7 +91,8 @@ void RoomWatch::name_those_that_gave_way(const std::vector<CacheRoom>& rooms) {
   }
 }
 
-// Of one look alone it might be that the engine began anew, with more room than it told before.
+// Needs two looks: at a single one, the engine may have restarted with more blocks than it reported
+// before.
 std::string_view RoomWatch::find_lack(const CacheRoom& room, Watched& watched) const {
   const auto facts = router_.facts(room.cache);
   const bool may_be_more = !facts || facts->upper_bound;
@@ -104,6 +108,7 @@ std::string_view RoomWatch::find_lack(const CacheRoom& room, Watched& watched) c
 }
 
 void RoomWatch::ask_again(const CacheRoom& room, Watched& watched, Instant now) {
+  // Each request may fill the index again, so the pauses grow.
   const Duration twice = std::min(2 * watched.pause, options_.ask_pause_max);
   watched.pause = std::max(twice, options_.ask_pause_min);
   watched.ask_from = now + watched.pause;

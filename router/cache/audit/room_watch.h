@@ -20,65 +20,77 @@
 
 namespace sightline::audit {
 
-// A cache that is followed.
+// A followed cache and its size.
 struct CacheRoom {
   CacheId cache;
   std::string worker;
-  std::uint64_t blocks = 0;  // that it has on its GPU, as its rank tells; 0: not known
+  // Blocks on the rank's GPU, as the rank reports them. 0: unknown.
+  std::uint64_t blocks = 0;
 };
 
-// Sees to what the index has not taken: says of which caches blocks are missing and why, names
-// those that hold more than their engines have, and has refused blocks asked for again when there
-// is room.
-// Thread safety: look() from one thread, the rest from any.
+// Handles blocks that the index did not take. It reports which caches lack blocks and why, and
+// which caches hold more blocks than their engines have. When the index has room, it requests the
+// refused blocks again.
+// Thread safety: one thread calls look(), any thread the other methods.
 class RoomWatch {
  public:
-  // The functions return soon.
+  // What RoomWatch uses of the rest of the router. The functions return soon.
   struct Dependencies {
     const index::IndexStatistics& index;
-    // As Audit's.
+    // Audit::Dependencies::facts.
     std::function<std::optional<operations::CacheFacts>(CacheId)> facts;
-    // What engines have room for; of all caches where it is known.
+    // Sets the number of blocks that engines have, for each cache whose number is known.
     std::function<void(const std::vector<CacheRoom>&)> set_bounds;
-    // The caches whose blocks gave way to others since it was called last.
+    // Returns the caches whose blocks gave way to others since the last call.
     std::function<std::vector<CacheId>()> take_gave_way;
-    // Has all that the cache holds told to the index again. False: nobody can tell it.
+    // Requests all blocks of the cache again. Returns false if no process can send them.
     std::function<bool(CacheId)> ask_again;
   };
   struct Options {
-    // Between two asks for one cache, doubled up to the most while blocks of it are refused again.
+    // The pause between two requests for one cache. It doubles up to the maximum while the index
+    // refuses its blocks again.
     Duration ask_pause_min = std::chrono::seconds(10);
     Duration ask_pause_max = std::chrono::minutes(5);
-    std::size_t asks_max = 4;  // in one look: what one of them brings may fill the index
+    // The limit of requests in one look. The blocks of one request may already fill the index.
+    std::size_t asks_max = 4;
   };
 
   RoomWatch(const Options& options, Dependencies router, runtime::Metrics& metrics)
       : options_(options), router_(std::move(router)), metrics_(metrics) {}
 
-  // To be called every few seconds, with all caches that are followed.
+  // Call this every few seconds, with all followed caches.
   void look(const std::vector<CacheRoom>& rooms, Instant now);
-  // Why the index has not taken all that was announced of the cache, or took more than it should,
-  // as of the last look; empty: it has.
+  // Returns why the index lacks blocks of the cache, or has more than it should. Empty if neither
+  // is true. This is the result of the last look().
   [[nodiscard]] std::string_view lack_of(CacheId cache) const;
 
  private:
   struct Watched {
-    std::string_view lack;    // as lack_of()
-    bool was_beyond = false;  // at the last look, its engine's room
+    // The result of lack_of().
+    std::string_view lack;
+    // It exceeded its engine's size at the last look.
+    bool was_beyond = false;
+    // The earliest time of the next request.
     Instant ask_from{};
-    Duration pause{};  // the last; 0: not asked yet
+    // The pause after the last request. 0: no request yet.
+    Duration pause{};
   };
+  // Counts and logs the caches whose blocks the index dropped.
   void name_those_that_gave_way(const std::vector<CacheRoom>& rooms);
+  // Returns the reason for lack_of(), and updates was_beyond.
   [[nodiscard]] std::string_view find_lack(const CacheRoom& room, Watched& watched) const;
+  // Makes the reasons visible to lack_of().
   void publish(const std::map<CacheId, Watched>& watched);
   void ask_again(const CacheRoom& room, Watched& watched, Instant now);
 
   const Options options_;
   const Dependencies router_;
   runtime::Metrics& metrics_;
-  std::map<CacheId, Watched> watched_;                               // of the thread that looks
-  mutable Mutex mutex_;                                              // held for memory work only
-  std::map<CacheId, std::string_view> lacks_ SL_GUARDED_BY(mutex_);  // where there is one
+  // Only for the thread that calls look().
+  std::map<CacheId, Watched> watched_;
+  // Held for memory work only.
+  mutable Mutex mutex_;
+  std::map<CacheId, std::string_view> lacks_ SL_GUARDED_BY(mutex_);  // without empty reasons.
 };
 
 }  // namespace sightline::audit

@@ -9,7 +9,7 @@ namespace sightline::audit {
 
 namespace {
 
-// Beyond it a wait begins anew.
+// The longest single wait. The loop continues a longer one.
 constexpr std::chrono::hours kWaitMax{1};
 
 }  // namespace
@@ -25,10 +25,12 @@ bool WaitingClaims::add(WaitingClaim claim, Instant due) {
     const std::size_t bytes = claim.bytes();
     if (bytes_ + bytes > limits_.bytes_max) return false;
     const auto found = queues_.find(claim.claim.cache);
+    // One rank with many wrong claims must not keep the claims of others out.
     if (found != queues_.end() && found->second.size() >= limits_.per_engine_max) return false;
     bytes_ += bytes;
     queues_[claim.claim.cache].push_back({std::move(claim), due});
   }
+  // Only the audit's thread waits.
   changed_.notify_one();
   return true;
 }

@@ -8,7 +8,7 @@
 namespace sightline::content {
 namespace {
 
-// The time is told in whole seconds, and the clocks of an engine's hosts may differ a little.
+// The list has its time in whole seconds, and the clocks of an engine's hosts may differ a little.
 constexpr double kMargin_s = 2;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -30,6 +30,7 @@ bool Adapters::learn(const std::vector<ListedAdapter>& list) {
     told_s = std::max(told_s, told.created_s);
     auto known = known_.find(told.name);
     if (known == known_.end()) {
+      // A server could list new names without end, so their number has a limit.
       if (known_.size() < kAdaptersMax) {
         known_[told.name] = {.root = told.root};
         meanings_.from_s.try_emplace(told.name, 0);
@@ -39,7 +40,8 @@ bool Adapters::learn(const std::vector<ListedAdapter>& list) {
       }
     } else if (!known->second.is_loaded || known->second.root != told.root) {
       known->second = {.root = told.root};
-      // A time that stands still is not that of the list: what came before it cannot be told.
+      // If created_s did not increase, it is not the time of the list. The time of the change is
+      // then unknown, so blocks under this name never count again.
       meanings_.from_s[told.name] = told.created_s > told_s_ ? told.created_s + kMargin_s : kNever;
       has_changed = true;
     }

@@ -9,36 +9,46 @@
 
 #include "router/cache/keys/block_key.h"
 
-// What the blocks that an engine announces hold, and the keys that follow from it.
+// The content of the blocks that an engine announces, from which their keys follow.
 namespace sightline::content {
 
 // One pair [identifier, offset] of a block's extra keys (vLLM 0.19 and later).
 struct MediaReference {
   keys::IdentifierHash id;
-  std::int64_t offset = 0;  // start of the item - start of the block
+  // Start of the item - start of the block, in tokens.
+  std::int64_t offset = 0;
 };
 
-// The extra keys of one block, the LoRA name left out.
+// The extra keys of one block, without the LoRA name.
 struct BlockExtra {
-  std::vector<MediaReference> media;  // in the order of the prompt
-  std::vector<std::string> strings;   // cache salt, or bare media identifiers in old encodings
-  bool names_lora = false;            // began with the LoRA name
-  bool opaque = false;                // holds something else: prompt embeds, unknown shapes
+  // In the order of the prompt.
+  std::vector<MediaReference> media;
+  // The cache salt, or media identifiers without offsets in old encodings.
+  std::vector<std::string> strings;
+  // The extra keys began with the LoRA name.
+  bool names_lora = false;
+  // The block has other extra keys: prompt embeds or unknown shapes. Its content is unknown.
+  bool opaque = false;
 };
 
-// The content of a chain of blocks, as the engine tells it.
+// The content of a chain of blocks, as the engine announces it.
 struct AnnouncedContent {
-  // Of the whole range. 64 bits: SGLang's media sentinels reach 2^62. A value above int64 is
-  // read as -1, which no vocabulary holds.
+  // The tokens of the whole chain. 64 bits, because SGLang's media sentinels reach 2^62. A value
+  // above int64 is read as -1, which no vocabulary has.
   std::vector<std::int64_t> tokens;
-  std::uint32_t block_size = 0;  // tokens; 0 in placeholder events of offloading tiers
+  // Tokens of one block. 0 in the placeholder events of offloading tiers.
+  std::uint32_t block_size = 0;
   std::optional<std::string> lora_name;
-  bool lora_unnamed = false;  // a LoRA request, but the encoding has no name (vLLM before 0.14)
-  std::vector<BlockExtra> extras;  // empty, or one per block
-  // The encoding gives media keys an offset, so a bare string is a cache salt.
+  // The request has a LoRA adapter, but the encoding has no name (vLLM before 0.14).
+  bool lora_unnamed = false;
+  // Empty, or one for each block.
+  std::vector<BlockExtra> extras;
+  // The encoding gives media keys an offset. So a string without offset is a cache salt.
   bool offsets_stated = false;
-  std::optional<std::string> cache_salt;  // of the whole event (SGLang)
-  bool unclear = false;                   // a field that may name the content cannot be read
+  // The salt of the whole event (SGLang).
+  std::optional<std::string> cache_salt;
+  // A field that may name the content cannot be read. The whole chain has unknown content.
+  bool unclear = false;
 };
 
 }  // namespace sightline::content

@@ -16,7 +16,8 @@ bool is_one_of(const std::vector<TokenId>& tokens, std::int64_t token) {
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
 }
 
-// Where the runs of a block begin, in it; nothing: one is of media that are not one run.
+// Returns where the runs of a block begin. Returns empty if the block has media that are not one
+// run.
 std::optional<std::vector<std::int32_t>> runs_of(std::span<const std::int64_t> block,
                                                  const MediaTokens& tokens) {
   std::vector<std::int32_t> starts;
@@ -48,7 +49,8 @@ class Reader {
     const auto block = std::span(told_.tokens).subspan(i * told_.block_size, told_.block_size);
     const auto starts = runs_of(block, tokens_);
     if (extra.opaque || !extra.media.empty() || !starts) return Certainty::Unclear;
-    // The adapter is named before the media, on every block.
+    // Each block names the adapter before the media. Otherwise the meaning of the strings is not
+    // certain.
     if (!starts->empty() && extra.names_lora != told_.lora_name.has_value()) {
       return Certainty::Unclear;
     }
@@ -56,7 +58,8 @@ class Reader {
     for (const auto& text : extra.strings) ids.push_back(keys::identifier_hash(text));
     const bool is_first = i == 0 && is_first_;
     if (is_first && ids.size() == starts->size() + 1) {
-      // An item that touches another one looks like a salt.
+      // Two items without a token between them are one run with two identifiers. The second one
+      // looks like a salt.
       if (std::count(ids.begin(), ids.end(), ids.back()) > 1) return Certainty::Unclear;
       reading_.cache_salt = extra.strings.back();
       ids.pop_back();
@@ -64,11 +67,11 @@ class Reader {
     return put(block, *starts, ids);
   }
 
-  // Puts the items where the runs are.
+  // Assigns the items to the runs.
   Certainty put(std::span<const std::int64_t> block, const std::vector<std::int32_t>& starts,
                 const std::vector<keys::IdentifierHash>& ids) {
     const bool goes_on = open_ && !starts.empty() && starts.front() == 0;
-    // vLLM also lists an item that ended with the block before, where a store begins behind it.
+    // vLLM also lists an item that ended with the block before, if a store begins after that block.
     const bool is_listed_again = open_ && !goes_on && !ids.empty() && ids.front() == open_->id;
     if (ids.size() != starts.size() || is_listed_again) return Certainty::Unclear;
     BareReading::Block out;

@@ -18,44 +18,50 @@ namespace sightline::content {
 // A media item that reaches the end of a block.
 struct OpenItem {
   keys::IdentifierHash id;
-  std::int32_t start = 0;  // start of the item - end of the block; negative
+  // Start of the item - end of the block, in tokens. Negative.
+  std::int32_t start = 0;
 };
 
-// Where a chain of blocks begins.
+// The place where a chain of blocks begins.
 struct ChainStart {
-  bool is_first = false;         // at the prompt's first token
-  std::optional<OpenItem> open;  // reaches the end of its parent, if one does
+  // The chain begins at the prompt's first token.
+  bool is_first = false;
+  // The item that reaches the end of the chain's parent. Empty if no item does.
+  std::optional<OpenItem> open;
 };
 
-// Tokens that stand for media in a model's prompts.
+// The placeholder tokens of media in a model's prompts.
 struct MediaTokens {
   std::vector<TokenId> all;
-  // Of all: each item of these kinds is one run of its token, wrapper tokens apart.
+  // A subset of `all`. Each item of these kinds is one run of its token, apart from wrapper tokens.
   std::vector<TokenId> runs;
 };
 
-// The leading blocks of one store whose media are certain; what follows is not.
+// The leading blocks of one store whose media are certain. The media of the other blocks are not
+// certain.
 struct BareReading {
   struct Block {
     std::vector<keys::BlockMedia> media;
-    std::optional<OpenItem> open;  // at its end
+    // The item that reaches the end of the block.
+    std::optional<OpenItem> open;
   };
   std::vector<Block> blocks;
   std::optional<std::string> cache_salt;
 };
 
 // Reads extra keys that name media by identifiers without offsets (vLLM 0.17 and 0.18). A block
-// lists the items that overlap it in the order of the prompt; the prompt's first block ends with
-// the salt, if there is one. Where an item lies is told by its run of placeholder tokens, so:
-// - As many strings as runs name them one by one. At the first block one string more is the salt;
-//   so a salt that equals the identifier of a picture, beside a placeholder that stands for none,
-//   can be taken for that picture.
-// - A run that began before the block goes on under the identifier it began with.
-// - Anything else is not certain, nor what follows it: placeholders that stand for no item, items
-//   without a token between them, kinds of media that are not one run. Where the identifiers of a
-//   run contradict each other, no block of the store is certain.
+// lists the items that overlap it, in the order of the prompt. The prompt's first block ends with
+// the salt, if there is one. The run of placeholder tokens shows where an item is:
+// - If a block has as many strings as runs, each string names one run. At the first block, one more
+//   string is the salt. A salt may equal a picture's identifier while the block has a placeholder
+//   that belongs to no picture. The salt can then be read as that picture.
+// - A run that began before the block has the identifier with which it began.
+// - Anything else is not certain, and neither are the blocks after it. Examples are placeholders
+//   that belong to no item, items without a token between them, and kinds of media that are not one
+//   run.
+// - If the identifiers of a run contradict each other, no block of the store is certain.
 //
-// extras are given for every block. Pure.
+// `told` has extras for every block. Pure.
 BareReading read_bare_identifiers(const AnnouncedContent& told, const MediaTokens& tokens,
                                   const ChainStart& place);
 

@@ -13,12 +13,13 @@ void BlockContent::begin(const AnnouncedContent& told, const ChainStart& place) 
   is_first_ = place.is_first;
   bare_.reset();
   tells_offsets_ = tells_offsets_ || told.offsets_stated;
-  // Of an engine that tells offsets a bare string is no identifier.
+  // If an engine states offsets, a string without offset is never a media identifier.
   if (tells_offsets_ || told.extras.empty()) return;
   bare_ = read_bare_identifiers(told, rules_.media, place);
 }
 
 std::optional<keys::BlockKey> BlockContent::root() const {
+  // Without its name, blocks of different adapters would get the same key.
   if (told_->lora_unnamed) return std::nullopt;
   keys::KeyScope scope{
       .model = rules_.model, .cache_salt = told_->cache_salt, .lora = told_->lora_name};
@@ -32,6 +33,7 @@ std::optional<keys::BlockKey> BlockContent::root() const {
     }
     salt = strings[0];
   }
+  // Two different salts contradict each other, so the content is not certain.
   if (salt && scope.cache_salt && scope.cache_salt != salt) return std::nullopt;
   if (salt) scope.cache_salt = std::move(salt);
   return scheme_.root(scope);
@@ -80,7 +82,8 @@ bool BlockContent::read_media(std::size_t i) {
   if (!told_->extras.empty()) {
     const auto& extra = told_->extras[i];
     if (extra.opaque) return false;
-    // At the root a bare string is the salt; elsewhere it is media of an old encoding.
+    // On the prompt's first block, a string without offset is the salt. Elsewhere it is a media
+    // identifier of an old encoding.
     if (!extra.strings.empty() && (i > 0 || !is_first_)) return false;
     for (const auto& media : extra.media) {
       const auto offset = static_cast<std::int32_t>(media.offset);
@@ -88,6 +91,8 @@ bool BlockContent::read_media(std::size_t i) {
       block_media_.push_back({.id = media.id, .offset = offset});
     }
   }
+  // A placeholder without an item is text that the user typed, or an item that the event does not
+  // name.
   return !block_media_.empty() || !has_media_token(i);
 }
 

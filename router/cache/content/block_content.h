@@ -17,35 +17,41 @@
 
 namespace sightline::content {
 
-// What the model's prompts are made of.
+// What the keys of blocks need to know about the model.
 struct ContentRules {
-  std::string model;  // goes into Scope::model
+  // Becomes KeyScope::model.
+  std::string model;
   MediaTokens media;
-  TokenId vocabulary_size = 0;  // token ids are below this; 0: any 32 bits
+  // Token ids are below this. 0 allows any 32 bits.
+  TokenId vocabulary_size = 0;
 };
 
-// Names the blocks of one rank's announcements by their content, one announcement at a time.
-// Thread safety: none. The scheme outlives it.
+// Computes the keys of the blocks in one rank's announcements from their content. It handles one
+// announcement at a time.
+// Thread safety: one thread at a time. The scheme must outlive it.
 class BlockContent {
  public:
   BlockContent(ContentRules rules, const keys::Scheme& scheme)
       : rules_(std::move(rules)), scheme_(scheme) {}
 
-  // What follows is about these blocks, whose tokens fit their number. They outlive the calls
-  // below.
+  // Begins an announcement, to which all further calls refer. Its tokens must fit the number of its
+  // blocks, and it must outlive these calls.
   void begin(const AnnouncedContent& told, const ChainStart& place);
-  // The key in front of the prompt's first block; nothing: salt or adapter are not certain.
+  // Returns the key before the prompt's first block. Empty if the salt or the adapter is not
+  // certain.
   [[nodiscard]] std::optional<keys::BlockKey> root() const;
-  // The key of block i; nothing: its content is not certain.
+  // Returns the key of block i, whose parent has the key `parent`. Empty if its content is not
+  // certain.
   std::optional<keys::BlockKey> key_of(std::size_t i, keys::BlockKey parent);
-  // The item that reaches the end of block i, where extra keys tell no offsets.
+  // Returns the item that reaches the end of block i. Empty if the extra keys have offsets.
   [[nodiscard]] std::optional<OpenItem> open_after(std::size_t i) const;
 
-  // What comes next may be of another engine version.
+  // Forgets what earlier announcements showed about the encoding. The next announcement may come
+  // from another engine version.
   void forget_encoding() { tells_offsets_ = false; }
 
  private:
-  // Fill the scratch of block i; false: not certain.
+  // Read block i into the scratch members below. False if its content is not certain.
   bool read_tokens(std::size_t i);
   bool read_media(std::size_t i);
   [[nodiscard]] bool has_media_token(std::size_t i) const;
@@ -53,12 +59,17 @@ class BlockContent {
 
   const ContentRules rules_;
   const keys::Scheme& scheme_;
-  bool tells_offsets_ = false;  // so some announcement showed
+  // An announcement showed that media keys have offsets.
+  bool tells_offsets_ = false;
   const AnnouncedContent* told_ = nullptr;
-  bool is_first_ = false;                      // they begin at the prompt's first token
-  std::optional<BareReading> bare_;            // where media may be named without offsets
-  std::vector<TokenId> block_tokens_;          // scratch: tokens of one block
-  std::vector<keys::BlockMedia> block_media_;  // scratch: its media
+  // The announcement begins at the prompt's first token.
+  bool is_first_ = false;
+  // Set if media may be named without offsets.
+  std::optional<BareReading> bare_;
+  // Scratch: the tokens of one block.
+  std::vector<TokenId> block_tokens_;
+  // Scratch: the media of one block.
+  std::vector<keys::BlockMedia> block_media_;
 };
 
 }  // namespace sightline::content

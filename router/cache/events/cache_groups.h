@@ -12,27 +12,33 @@
 
 namespace sightline::events {
 
-// Cache groups of one rank that are known at a time; layers of one kind may fill several.
+// How many cache groups of one rank are known at a time. Layers of one kind may fill several
+// groups.
 inline constexpr std::size_t kGroupsMax = 64;
-// Of these, the ones that count; real engines have one or two. Each block costs a look at all.
+// How many of these groups may count. Real engines have one or two. Each block costs a look at all
+// of these groups.
 inline constexpr std::size_t kCountingGroupsMax = 8;
 
-// The cache groups that an engine's stores have named, and which of them count: those whose copy
-// of a block proves that the block's whole prefix is held. These are full and MLA attention, and
-// groups of unstated kind, which encodings before vLLM 0.22 have; without any such group, the only
-// group there is.
+// The cache groups that an engine's stores named, and which of them count. A group counts if its
+// copy of a block proves that the engine holds the block's whole prefix. These are groups of full
+// and MLA attention, and groups without a kind, as in encodings before vLLM 0.22. Without any of
+// them, a group counts if it is the only one.
 //
-// Only what is taken teaches: not the stores of other holders or of unknown media, and not those
-// without content. Off the GPU, a store must name its group and kind: connectors leave them out.
-// With more counting groups than are followed, none counts until clear(): what a group that is
-// not followed evicts would still be claimed.
-// Thread safety: none.
+// The class uses only stores that the router accepts. It ignores stores of other holders, of
+// unknown media and without content. Off the GPU, a store must name its group and its kind, because
+// connectors omit them. If more groups count than kCountingGroupsMax, no group counts until
+// clear(). Otherwise blocks that a further group evicts would still be claimed.
+// Thread safety: one thread at a time.
 class CacheGroups {
  public:
+  // What a store changed.
   struct Learned {
-    bool forget = false;   // other groups count from now on: what is held was proved otherwise
-    bool refused = false;  // there is no room for the group of this store
+    // Other groups count from this store on. Earlier claims had another proof, so forget them.
+    bool forget = false;
+    // No room is left for the group of this store.
+    bool refused = false;
   };
+  // Records the group of a store.
   Learned learn(const wire::BlockStored& event) {
     if (!teaches(event)) return {};
     const auto id = event.group.value_or(0);
@@ -44,7 +50,7 @@ class CacheGroups {
       overflown_ |= counts_too;
       return {.forget = is_first, .refused = true};
     }
-    // The only group may have been taken for want of another.
+    // The only group may have counted because there was no other.
     const bool only_ceases = known_.size() == 1 && prefix_groups_ == 0;
     const bool is_added = counts_too && !known_.empty();
     known_.emplace(id, event.kind);
@@ -53,24 +59,27 @@ class CacheGroups {
   }
   void clear() { *this = CacheGroups(); }
 
+  // Returns whether stores and removals of this group count.
   [[nodiscard]] bool counts(std::int64_t group) const {
     const auto found = known_.find(group);
     if (found == known_.end() || overflown_) return false;
     return holds_prefix(found->second) || known_.size() == 1;
   }
-  // How many groups count.
+  // Returns how many groups count.
   [[nodiscard]] std::size_t counting() const {
     if (overflown_) return 0;
     return prefix_groups_ == 0 && known_.size() == 1 ? 1 : prefix_groups_;
   }
-  // The group that a store without a group is about; nothing: there are several, or none.
+  // Returns the group that a store without a group belongs to. Empty if there are several groups,
+  // or no group.
   [[nodiscard]] std::optional<std::int64_t> only() const {
     if (known_.size() != 1 || overflown_) return std::nullopt;
     return known_.begin()->first;
   }
+  // Returns whether some known groups do not count.
   [[nodiscard]] bool has_uncounted() const { return known_.size() > counting(); }
-  // A prefix may be lost though nothing of it was withdrawn from the groups that count: there are
-  // others, or the only one holds no whole prefixes.
+  // Returns whether an engine may lose a prefix without a removal in the groups that count. That
+  // happens if there are other groups, or if the only group holds no whole prefixes.
   [[nodiscard]] bool is_upper_bound() const {
     return has_uncounted() || (prefix_groups_ == 0 && !known_.empty());
   }
@@ -84,8 +93,10 @@ class CacheGroups {
   }
 
   std::map<std::int64_t, wire::SpecKind> known_;
-  std::size_t prefix_groups_ = 0;  // of these, holding prefixes
-  bool overflown_ = false;         // a counting group found no room
+  // Number of known groups that hold whole prefixes.
+  std::size_t prefix_groups_ = 0;
+  // A group that would count found no room.
+  bool overflown_ = false;
 };
 
 }  // namespace sightline::events

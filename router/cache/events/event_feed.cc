@@ -10,7 +10,7 @@ namespace sightline::events {
 
 namespace {
 
-// Zero where the engine's clock is ahead of ours or its time stamp makes no sense.
+// 0 if the engine's clock is ahead of this one, or if its time stamp is not a finite number.
 std::chrono::milliseconds lag_of(double batch_timestamp_s, WallTime now) {
   constexpr double kLagMax_s = 1e9;
   const auto now_s = std::chrono::duration<double>(now.time_since_epoch()).count();
@@ -35,6 +35,7 @@ std::optional<std::uint64_t> EventFeed::start() { return stream_.start().replay_
 std::optional<std::uint64_t> EventFeed::live(std::span<const ByteView> frames, WallTime now) {
   auto message = parse_live(frames);
   if (!message) {
+    // The message has no known number. The next message shows the gap, and a replay fills it.
     ++undecodable_messages_;
     return std::nullopt;
   }
@@ -52,6 +53,7 @@ std::optional<std::uint64_t> EventFeed::relearn(bool replay, WallTime now) {
 std::optional<std::uint64_t> EventFeed::replayed(std::span<const ByteView> frames, WallTime now) {
   auto answer = parse_replay(frames);
   if (!answer) {
+    // The next answer shows the hole in the replay.
     ++undecodable_messages_;
     return std::nullopt;
   }
@@ -64,23 +66,25 @@ std::optional<std::uint64_t> EventFeed::replay_timed_out(WallTime now) {
 }
 
 std::optional<std::uint64_t> EventFeed::carry_out(StreamStep step, WallTime now) {
+  // The drop comes first: the messages to apply belong to the time after it.
   if (step.drop) state_.reset();
   for (const auto& message : step.apply) apply(message, now);
   return step.replay_from;
 }
 
 void EventFeed::apply(const Message& message, WallTime now) {
+  // A publisher's first message has number 0. Its engine's cache was empty before.
   if (message.sequence == 0) state_.begin();
   const auto batch = format_.decode(message.payload);
   if (!batch) {
     ++undecodable_messages_;
-    state_.reset();  // what it would have changed is unknown
+    state_.reset();  // its changes are unknown
     return;
   }
   is_other_rank_ = rank_ && batch->rank && *batch->rank != *rank_;
   if (is_other_rank_) {
     ++other_rank_messages_;
-    state_.reset();  // what came before was perhaps another's too
+    state_.reset();  // earlier messages may be another rank's too
     return;
   }
   state_.apply(*batch);

@@ -18,40 +18,57 @@
 
 namespace sightline::events {
 
-// How far one rank's events have come, and what they tell of its cache.
+// The position of one rank's events, and what they say about its cache.
 struct FeedStatus {
+  // The number of the rank's cache in this process.
   CacheId cache;
-  std::uint64_t epoch = 0;             // operations::CacheName::epoch, of which the rest is told
-  operations::CacheFacts facts;        // health and caught_up: set by who owns the socket
-  double batch_timestamp_s = 0;        // engine's clock, of the last batch; 0: none yet
-  std::chrono::milliseconds lag{0};    // applied - batch time, of the last batch; >= 0
-  std::uint64_t connections_lost = 0;  // set by who owns the socket
-  Instant heard_at{};                  // likewise; the last message, replays included
+  // Names the cache together with worker and rank (operations::CacheName::epoch).
+  std::uint64_t epoch = 0;
+  // The owner of the socket sets health and caught_up.
+  operations::CacheFacts facts;
+  // The time of the last batch, by the engine's clock. 0: no batch yet.
+  double batch_timestamp_s = 0;
+  // Time of application - time of the batch, for the last batch. Not negative.
+  std::chrono::milliseconds lag{0};
+  // The owner of the socket sets this.
+  std::uint64_t connections_lost = 0;
+  // When the last message arrived, replays included. The owner of the socket sets this.
+  Instant heard_at{};
+  // A replay is needed or runs, so the state may lack messages.
   bool replaying = false;
-  // More than is kept came live: no more is read until the replay that runs ends.
+  // More live messages came than are kept. No more are read until the running replay ends.
   bool held_back = false;
-  std::uint64_t overruns = 0;              // connections closed: messages without end
-  bool is_other_rank = false;              // so says the last batch
-  std::uint64_t other_rank_messages = 0;   // not applied
-  std::uint64_t undecodable_messages = 0;  // broken frames or payloads
-  bool hybrid_cache = false;               // see Normaliser::has_uncounted_groups()
-  std::size_t waiting_blocks = 0;          // announced before their parent
+  // Connections closed because a message did not end.
+  std::uint64_t overruns = 0;
+  // The last batch states another rank.
+  bool is_other_rank = false;
+  // Messages that were not applied because they state another rank.
+  std::uint64_t other_rank_messages = 0;
+  // Messages with broken frames or payloads.
+  std::uint64_t undecodable_messages = 0;
+  // Normaliser::has_uncounted_groups().
+  bool hybrid_cache = false;
+  // Blocks that were announced before their parent.
+  std::size_t waiting_blocks = 0;
   StreamStatistics stream;
   NormaliserStatistics normaliser;
 };
 
-// All that happens to one rank's messages between its socket and the operations they mean: order,
-// decoding, normalisation. Thread safety: none. Scheme and sink outlive it.
+// Turns one rank's messages from the socket into operations: order (EventStream), decoding,
+// normalisation (Normaliser).
+// Thread safety: one thread at a time. Scheme and sink outlive it.
 class EventFeed {
  public:
   EventFeed(NormaliserOptions normaliser, StreamOptions stream, const keys::Scheme& scheme,
             operations::OperationSink& sink);
 
-  // Each returns the sequence from which a replay must be asked now, if any; asking voids one
-  // that runs. now: wall time, for the lag.
+  // Each returns the sequence number from which the caller must request a replay, if any. This
+  // request voids a running replay. `now` is the wall time, for the lag.
+  // Call this once, before the other methods.
   std::optional<std::uint64_t> start();
+  // A live message. A message with broken frames is counted and dropped.
   std::optional<std::uint64_t> live(std::span<const ByteView> frames, WallTime now);
-  // See EventStream.
+  // See the methods of EventStream with these names.
   std::optional<std::uint64_t> reconnected(bool in_order, WallTime now);
   std::optional<std::uint64_t> relearn(bool replay, WallTime now);
   std::optional<std::uint64_t> replayed(std::span<const ByteView> frames, WallTime now);
@@ -65,12 +82,16 @@ class EventFeed {
   // Forgets the engine and clears its cache.
   void forget() { state_.reset(); }
 
+  // The time of the last batch, by the engine's clock in Unix seconds. 0: no batch yet.
   [[nodiscard]] double batch_timestamp_s() const { return batch_timestamp_s_; }
   [[nodiscard]] bool replaying() const { return stream_.replaying(); }
+  // Returns the status without the fields that the owner of the socket sets.
   [[nodiscard]] FeedStatus status() const;
 
  private:
+  // Applies a step of the stream: drop, messages, replay request.
   std::optional<std::uint64_t> carry_out(StreamStep step, WallTime now);
+  // Decodes one message and gives it to the normaliser.
   void apply(const Message& message, WallTime now);
 
   const CacheId cache_;

@@ -17,7 +17,7 @@ constexpr std::array kTiers = {operations::Tier::Gpu, operations::Tier::Cpu,
 
 std::size_t slot_of(operations::Tier tier) { return static_cast<std::size_t>(tier); }
 
-// Ids of text are below it; 0: any.
+// Text has token ids below this. 0 allows any.
 TokenId vocabulary_of(const NormaliserOptions& options) {
   const auto sentinels = options.format->event_rules().sentinels_from;
   if (!sentinels) return options.vocabulary_size;
@@ -46,8 +46,8 @@ void Normaliser::apply(const EventBatch& batch) {
   batch_time_s_ = batch.timestamp_s;
   handles_allowed_ =
       std::min(options_.handles_max, handles_.size() + handle_bytes_.room() / kHandleBytes);
-  // All groups of a batch first: a hybrid model announces a block once per group, and whether a
-  // group counts depends on the others.
+  // Learns all groups of a batch first. A hybrid model announces a block once per group, and
+  // whether a group counts depends on the others.
   for (const auto& event : batch.events) {
     const auto* stored = std::get_if<BlockStored>(&event);
     if (stored != nullptr) learn_group(*stored);
@@ -63,8 +63,8 @@ void Normaliser::apply(const EventBatch& batch) {
   settle_handle_bytes();
 }
 
-// Other threads may have taken what was free at the batch's start: what it made is there by now,
-// and the next batch finds less room.
+// Other threads may have used the memory that was free when the batch began. The batch's handles
+// exist by now, so they are charged, and the next batch finds less room.
 void Normaliser::settle_handle_bytes() {
   const std::size_t bytes = handles_.size() * kHandleBytes;
   if (bytes <= handle_bytes_.bytes()) {
@@ -75,7 +75,7 @@ void Normaliser::settle_handle_bytes() {
 }
 
 void Normaliser::reset() {
-  to_store_ = {};  // what a batch left that found no memory
+  to_store_ = {};  // the rest of a batch that got no memory
   forget(false);
   groups_.clear();
   content_.forget_encoding();
@@ -101,7 +101,8 @@ void Normaliser::forget(bool is_emptied) {
   open_items_.clear();
   waiting_.clear();
   missing_ = {};
-  // With what it held: an engine could else have all that caches hold walked with every message.
+  // With the blocks it held. Otherwise an engine could cause a search of all caches with each
+  // message.
   tell(operations::Clear{.held = std::move(known)});
   if (!is_emptied) ++cache_.epoch;
 }
@@ -162,12 +163,12 @@ void Normaliser::apply_event(const BlockRemoved& event) {
 }
 
 bool Normaliser::give_up_copy(Handle& handle, const Loss& loss) const {
-  // Of one of several groups that is not named, what is left of the others is not told.
+  // Without a group, the number does not say how many copies each of several groups has left.
   const bool is_told = loss.left && (loss.group || handle.copies.size() == 1);
   bool had_one = false;
   for (auto& copies : handle.copies) {
     auto& count = copies.tiers[slot_of(loss.tier)];
-    // Which group is not told: what is gone may be any of them.
+    // Without a group, any group may have lost the copy.
     if (count == 0 || (loss.group && copies.group != *loss.group)) continue;
     const std::uint32_t counted = options_.copies == contract::Copies::LastCopy ? 0 : count - 1;
     count = is_told ? *loss.left : counted;
@@ -186,7 +187,7 @@ void Normaliser::apply_event(const UnknownEvent& /*event*/) { ++statistics_.igno
 
 void Normaliser::apply_event(const MalformedEvent& event) {
   ++statistics_.malformed;
-  if (!event.store) forget(false);  // it may have been a removal
+  if (!event.store) forget(false);  // it may be a removal
 }
 
 void Normaliser::learn_group(const BlockStored& event) {
@@ -202,7 +203,7 @@ std::optional<std::int64_t> Normaliser::counted_group(const BlockStored& event) 
     return std::nullopt;
   }
   if (const auto only = groups_.only()) return only;
-  // Of one of several groups, or of one that is not known yet.
+  // The store belongs to one of several groups, or to an unknown group.
   auto& counter =
       event.tokens.empty() ? statistics_.unknown_placeholder : statistics_.unknown_content;
   counter += event.hashes.size();
@@ -238,7 +239,7 @@ void Normaliser::store_placeholders(const BlockStored& event, const GroupTier& p
 
 void Normaliser::store_chain(const BlockStored& event, const GroupTier& place) {
   const auto count = event.hashes.size();
-  // Offloading may keep smaller blocks than the group on the GPU.
+  // An offloading tier may have smaller blocks than the group on the GPU.
   const bool is_other_size =
       place.tier != operations::Tier::Gpu && block_size() != event.block_size;
   if (event.block_size == 0 || event.tokens.size() != count * event.block_size || is_other_size) {
@@ -258,7 +259,7 @@ void Normaliser::store_chain(const BlockStored& event, const GroupTier& place) {
   if (!waiting_.empty()) take_waiting(event.hashes);
 }
 
-// What hangs on the blocks just announced, and what hangs on that.
+// Applies the waiting children of the announced blocks, then the children of these.
 void Normaliser::take_waiting(std::vector<EngineHash> announced) {
   for (std::size_t i = 0; i < announced.size(); ++i) {
     for (const auto& event : waiting_.take(announced[i])) {
@@ -299,6 +300,7 @@ Normaliser::Start Normaliser::start_of(const BlockStored& event) {
   if (!event.parent) {
     content_.begin(event, {.is_first = true, .open = std::nullopt});
     const auto& adapter = event.lora_name;
+    // At that time the name may have belonged to another adapter.
     if (adapter && !options_.adapters.apply_to(*adapter, batch_time_s_)) return {};
     return {.announced = true, .key = content_.root(), .is_root = true};
   }
@@ -329,7 +331,7 @@ std::uint32_t Normaliser::copies_of(const Handle& handle, const GroupTier& place
 }
 
 bool Normaliser::held_everywhere(const Handle& handle, operations::Tier tier) const {
-  // A handle has copies of groups that count only: where one ceases to, all is forgotten.
+  // All copies are of groups that count. If a group stops to count, everything is forgotten.
   const auto held = std::count_if(
       handle.copies.begin(), handle.copies.end(),
       [slot = slot_of(tier)](const CopyCounts& copies) { return copies.tiers[slot] > 0; });
@@ -345,6 +347,8 @@ bool Normaliser::take(EngineHash hash, const Link& link, const GroupTier& place)
   } else if (entry->second.key && entry->second.key != link.key) {
     ++statistics_.conflicts;
     missing_.unknown_content = true;
+    // Sends the collected blocks of this event first, to keep the order of operations.
+    // order.
     flush_stores();
     withdraw(entry->second);
   }

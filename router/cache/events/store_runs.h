@@ -10,12 +10,13 @@
 
 namespace sightline::events {
 
-// The blocks that an event adds to a cache, with such as follow each other in a prompt in one
-// operation.
-// Thread safety: none. Where add() finds no memory (std::bad_alloc), what was added before stays.
+// Collects the blocks that an event adds to a cache. Blocks that follow each other in a prompt
+// become one operation.
+// Thread safety: one thread at a time. If add() gets no memory (std::bad_alloc), the blocks added
+// before remain.
 class StoreRuns {
  public:
-  // A block behind its parent; no parent: the first of a prompt.
+  // Adds a block after its parent. Without a parent it is the first block of a prompt.
   void add(operations::Tier tier, std::optional<keys::BlockKey> parent, keys::BlockKey key) {
     if (!runs_.empty() && runs_.back().tier == tier && parent == runs_.back().keys.back()) {
       runs_.back().keys.push_back(key);
@@ -24,11 +25,13 @@ class StoreRuns {
     }
   }
 
-  // What was added since the last call, in its order.
+  // Returns the operations for all blocks added since the last call, in their order.
   [[nodiscard]] std::vector<operations::Store> take() { return std::exchange(runs_, {}); }
 
  private:
-  std::vector<operations::Store> runs_;  // each with a key
+  // Each has at least one key.
+  // Each has at least one key. Empty after take().
+  std::vector<operations::Store> runs_;
 };
 
 }  // namespace sightline::events

@@ -11,18 +11,19 @@ namespace sightline::events {
 
 namespace {
 
-constexpr std::uint64_t kEndSequence = ~std::uint64_t{0};  // -1 as signed 64 bits
+constexpr std::uint64_t kEndSequence = ~std::uint64_t{0};  // -1 as a signed number of 64 bits
 constexpr std::size_t kSequenceBytes = 8;
-// Digests kept of the last messages applied: bounds the overlap of replay and live messages that
-// is recognised. What is older counts as a restart, which is safe.
+// How many digests of the last applied messages are kept. This limits the overlap of replay and
+// live messages that the stream recognises. An older message counts as a restart, which is safe.
 constexpr std::size_t kRecentMax = 16'384;
-// Before the live messages are taken as they come: replays in a row that bring nothing new, and
-// replays from the beginning without a live message applied between, as a replay socket of another
-// engine would be asked for ever.
+// After so many replays in a row that bring nothing new, the stream takes the live messages as they
+// come. The same limit holds for replays from 0 without a live message applied between. Otherwise a
+// replay socket of another engine would get requests without end.
 constexpr std::uint32_t kAskAgainMax = 4;
-// The same of a replay socket that has never answered: each costs the time of its silence.
+// The limit for a replay socket that has never answered. Each request costs the timeout of a silent
+// replay.
 constexpr std::uint32_t kAskSilentMax = 1;
-// Of the room for all streams together.
+// The remaining room of all streams together below which it is scarce.
 constexpr std::size_t kScarceBytes = 1U << 20U;
 
 Error corrupt(std::string message) {
@@ -113,7 +114,7 @@ StreamStep EventStream::relearn(bool replay) {
   }
   mode_ = Mode::Live;
   gap_open_ = false;
-  exhausted_ = true;  // the next message is not the first one: no replay for that
+  exhausted_ = true;  // the next message is not the first one, which must not cause a replay
   drain(step);
   recover_dropped(step);
   return step;
@@ -145,13 +146,14 @@ StreamStep EventStream::replayed(Message message) {
   return step;
 }
 
-// The first answer of a replay from the last message applied. False: it is done with.
+// Compares the first answer of a replay that began at the last applied message. False: the answer
+// is used up.
 bool EventStream::verify(const Message& message, StreamStep& step) {
   if (message.sequence == last_ && seen(message)) {
     verified_ = true;
     return false;
   }
-  // Another life of the publisher, or our place has left its buffer.
+  // Another life of the publisher, or the message has left its buffer.
   const bool is_beginning = message.sequence > *last_;
   forget(step);
   mode_ = Mode::Joining;
@@ -166,7 +168,8 @@ StreamStep EventStream::replay_ended(bool timed_out) {
   if (timed_out && !progressed_) ++statistics_.replay_timeouts;
   const bool closed = continues_live();
   if (!closed && progressed_) {
-    // What came was perhaps only what found room, or taken before the rest was sent.
+    // Perhaps only a part of the answers found room, or the replay was received before the rest was
+    // sent.
     timed_out ? ask_on(step) : ask(Mode::Filling, step);
     return step;
   }
@@ -175,27 +178,28 @@ StreamStep EventStream::replay_ended(bool timed_out) {
     return step;
   }
   if (mode_ == Mode::Filling && !verified_) {
-    // No answer, or the publisher does not know our last message: a new life, shorter than the
-    // old one. Either way nothing vouches for what we hold.
+    // Either no answer came, or the publisher does not know the last message. Then it is a new
+    // life, shorter than the old one. In both cases nothing proves the state.
     forget(step);
     if (!timed_out) {
       ask(Mode::Joining, step);
       return step;
     }
   }
-  // Cut short, and no live message says that nothing is missing after what came.
+  // The replay was cut short, and no live message shows that nothing is missing after its answers.
   if (timed_out && last_ && !closed) forget(step);
   silent_ = timed_out && !answered_;
   finish(closed, timed_out || !progressed_, step);
   return step;
 }
 
-// The live messages kept begin no later than after the last message applied.
+// The kept live messages begin directly after the last applied message, or earlier.
 bool EventStream::continues_live() const {
   return !buffered_.empty() && buffered_.front().sequence <= (last_ ? *last_ + 1 : 0);
 }
 
-// The replay has come to the live messages, which vouch for all that follows.
+// The replay has reached the kept live messages, which continue from there. Nothing is missing
+// between.
 bool EventStream::meets_live() {
   bool met = false;
   while (!buffered_.empty() && buffered_.front().sequence <= *last_ && seen(buffered_.front())) {
@@ -206,7 +210,7 @@ bool EventStream::meets_live() {
   return met;
 }
 
-// closed: nothing is missing before the live messages; exhausted: another replay would bring no
+// closed: no message is missing before the live messages. exhausted: another replay would bring no
 // more.
 void EventStream::finish(bool closed, bool exhausted, StreamStep& step) {
   if (gap_open_ && closed) ++statistics_.gaps_recovered;
@@ -218,8 +222,8 @@ void EventStream::finish(bool closed, bool exhausted, StreamStep& step) {
   exhausted_ = false;
 }
 
-// A message that found no room is missing now, whenever the next one comes to show it. A replay
-// asked for from here on brings it. Where nothing is held, nothing can be wrong.
+// A message that found no room is missing. The stream requests it here, without waiting for the
+// next live message to show the gap. Without state nothing can be wrong.
 void EventStream::recover_dropped(StreamStep& step) {
   if (mode_ != Mode::Live || !std::exchange(dropped_, false) || !last_) return;
   if (empty_replays_ < asks_max()) {
@@ -233,7 +237,7 @@ void EventStream::drain(StreamStep& step) {
   while (mode_ == Mode::Live && !buffered_.empty()) {
     auto message = pop_buffered();
     const bool is_stale = !recent_.empty() && message.sequence < recent_.front().sequence;
-    if (is_stale) {  // from before all that the replay still had
+    if (is_stale) {  // older than all that the replay still had
       ++statistics_.duplicates;
       continue;
     }
@@ -293,14 +297,14 @@ void EventStream::ask(Mode mode, StreamStep& step) {
   ++statistics_.replays;
 }
 
-// The replay that runs has brought its unbroken part.
+// The running replay has brought its unbroken part. Requests the rest.
 void EventStream::ask_on(StreamStep& step) {
   ++statistics_.replays_cut;
   ask(Mode::Filling, step);
 }
 
-// For the end of the replay, before what is kept or after it. One message always has room, but for
-// what all streams hold.
+// Keeps a message for the end of the replay, before the other kept ones or after them. One message
+// always has room, within the limit of all streams.
 void EventStream::keep(Message message, bool first) {
   const auto bytes = message.payload.size();
   const bool has_room = buffered_.empty() || first ||
@@ -328,10 +332,10 @@ void EventStream::clear_buffered() {
 
 void EventStream::forget(StreamStep& step) {
   step.drop = true;
-  step.apply.clear();  // the drop comes first, and these belong before it
+  step.apply.clear();  // the drop comes first, and these messages belong before it
   last_.reset();
   recent_.clear();
-  gap_open_ = false;  // not to be recovered any more
+  gap_open_ = false;  // no replay can fill the gap after this
   ++statistics_.drops;
 }
 
@@ -343,7 +347,7 @@ bool EventStream::can_ask() const {
 std::uint32_t EventStream::asks_max() const { return silent_ ? kAskSilentMax : kAskAgainMax; }
 
 bool EventStream::seen(const Message& message) const {
-  // recent_ holds consecutive numbers that end with last_.
+  // recent_ has consecutive numbers that end with last_.
   if (recent_.empty() || message.sequence < recent_.front().sequence) return false;
   const auto place = message.sequence - recent_.front().sequence;
   if (place >= recent_.size()) return false;

@@ -8,10 +8,12 @@ namespace sightline::events {
 
 namespace {
 
-constexpr std::size_t kBytesPerEvent = 512;  // with its entry in the list
-constexpr std::size_t kBytesPerHash = 96;    // likewise
+// Includes the entry in the map of stores.
+constexpr std::size_t kBytesPerEvent = 512;
+// Includes the entries in the ordered sets.
+constexpr std::size_t kBytesPerHash = 96;
 
-// Of the event's blocks from this one on.
+// Returns the memory of the store's blocks from index `from` on.
 std::size_t bytes_of(const BlockStored& event, std::size_t from) {
   const std::size_t blocks = event.hashes.size() - from;
   std::size_t bytes = blocks * (kBytesPerHash + event.block_size * sizeof(std::int64_t));
@@ -23,13 +25,13 @@ std::size_t bytes_of(const BlockStored& event, std::size_t from) {
   return bytes;
 }
 
-// Of the event itself, whatever becomes of its blocks.
+// Returns the memory of the store itself, without its blocks.
 std::size_t own_bytes_of(const BlockStored& event) {
   const std::size_t salt_bytes = event.cache_salt ? event.cache_salt->size() : 0;
   return kBytesPerEvent + salt_bytes + (event.lora_name ? event.lora_name->size() : 0);
 }
 
-// Leaves the first `count` blocks.
+// Keeps the first `count` blocks only.
 void cut_off(BlockStored& event, std::size_t count) {
   event.hashes.resize(count);
   event.tokens.resize(count * event.block_size);
@@ -49,6 +51,7 @@ std::size_t WaitingStores::keep(BlockStored event) {
   bytes_ += bytes;
   events_.emplace(number, std::move(event));
   std::size_t fallen = 0;
+  // Drops the oldest stores: an engine that never announces parents must not fill the memory.
   while (events_.size() > limits_.events_max || bytes_ > limits_.bytes_max) {
     fallen += remove(events_.begin()->first).hashes.size();
   }
@@ -57,6 +60,8 @@ std::size_t WaitingStores::keep(BlockStored event) {
 
 std::vector<BlockStored> WaitingStores::take(EngineHash parent) {
   std::vector<BlockStored> taken;
+  // Searches again after each removal, because remove() erases the child that the iterator points
+  // to.
   for (auto child = children_.lower_bound({.parent = parent});
        child != children_.end() && child->parent == parent;
        child = children_.lower_bound({.parent = parent})) {
@@ -74,6 +79,7 @@ std::size_t WaitingStores::cancel(EngineHash hash, std::optional<operations::Tie
     const auto [number, place] = std::pair(first->number, first->place);
     auto& event = events_.find(number)->second;
     cancelled += event.hashes.size() - place;
+    // No block is left, so the store itself goes too.
     if (place == 0) {
       remove(number);
       continue;

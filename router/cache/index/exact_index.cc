@@ -13,35 +13,35 @@ namespace sightline::index {
 
 namespace {
 
-// Blocks of the table that are swept under the lock at once, for about 0.1 ms.
+// How many entries of the table are swept in one hold of the lock, for about 0.1 ms.
 constexpr std::size_t kSweepBlocks = 1'024;
-// Likewise, looked up one by one.
+// How many blocks are looked up one by one in one hold of the lock, for about 0.1 ms.
 constexpr std::size_t kStepBlocks = 512;
-// Blocks of the table that are swept for each that is stored, and for each operation: while all of
-// it is walked, half of it is stored at most, so that what is cleared again and again does not pile
-// up.
+// How many entries of the table are swept for each stored block, and for each step of a store.
+// During a walk of the whole table, at most half its size is stored. So repeated clears do not
+// accumulate garbage.
 constexpr std::size_t kSweepPerStored = 2;
 constexpr std::size_t kSweepPerStore = 64;
 
-// A list of holders that takes so many times more room than they need is made anew.
+// A list of holders whose capacity is so many times its size is made smaller.
 constexpr std::size_t kSparseFactor = 4;
 
 constexpr std::uint32_t bit_of(Tier tier) { return 1U << static_cast<unsigned>(tier); }
 
-// A cache whose run of held blocks still goes on, and the slowest tier it has needed so far.
+// A cache whose run of held blocks continues, and the slowest tier that the run needed.
 struct Walker {
   CacheOverlap overlap;
   std::uint32_t life = 0;
   Tier slowest = Tier::Gpu;
 };
 
-// Where there is no memory for the smaller list, it stays as it is.
+// If there is no memory for the smaller list, it stays as it is.
 template <class List>
 void give_room_back(List& list) {
   if (list.capacity() >= kSparseFactor * list.size()) list.shrink_to_fit();
 }
 
-// Counts further blocks, all held on these tiers, on the tier they need.
+// Adds `blocks` further blocks, all held on these tiers, to the run of the slowest tier so far.
 void advance(Walker& walker, std::uint32_t tiers, std::uint32_t blocks) {
   const auto fastest = (tiers & bit_of(Tier::Gpu)) != 0   ? Tier::Gpu
                        : (tiers & bit_of(Tier::Cpu)) != 0 ? Tier::Cpu
@@ -62,18 +62,18 @@ void advance(Walker& walker, std::uint32_t tiers, std::uint32_t blocks) {
 
 }  // namespace
 
-// The caches that hold a block, and on which tiers: the same list for most neighbours in a prompt.
-// Those are taken together, so that a prefix which a thousand caches share costs a comparison for
-// each block instead of a step for each cache.
+// Most neighbours in a prompt have the same list: the same caches on the same tiers. match()
+// handles them together. So a prefix that a thousand caches share costs a comparison for each
+// block, not a step for each cache.
 Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
   Overlaps overlaps;
   std::vector<Walker> walkers;
   const SharedLock lock(mutex_);
-  const Holders* run = nullptr;  // of the last blocks
+  const Holders* run = nullptr;  // list of holders of the last blocks
   std::uint32_t run_blocks = 0;
   const auto end_run = [&] {
     if (run == nullptr) return;
-    // Both are ordered by cache.
+    // Both lists are ordered by cache.
     auto holder = run->begin();
     std::erase_if(walkers, [&](Walker& walker) {
       const Holder wanted{.cache = walker.overlap.cache, .life = walker.life};
@@ -93,6 +93,7 @@ Overlaps ExactIndex::match(std::span<const keys::BlockKey> prompt) const {
     const Holders& holders = *found;
     if (run == nullptr) {
       for (const auto& holder : holders) {
+        // The holder may be of a dropped life, which is not swept yet.
         if (life_of(holder.cache) != holder.life) continue;
         walkers.push_back({.overlap = {.cache = holder.cache}, .life = holder.life});
       }
@@ -141,6 +142,7 @@ bool ExactIndex::same_bytes(const Holders& a, const Holders& b) {
 template <class Visitor>
 void ExactIndex::in_steps(std::span<const keys::BlockKey> blocks, Visitor visit) {
   while (!blocks.empty()) {
+    // Releases the lock after each step. A long operation must not delay look-ups and other caches.
     const auto step = blocks.first(std::min(blocks.size(), kStepBlocks));
     const UniqueLock lock(mutex_);
     blocks = blocks.subspan(visit(step));
@@ -164,21 +166,23 @@ std::uint32_t ExactIndex::begin_life(CacheId cache) {
 void ExactIndex::store(CacheId cache, Tier tier, std::span<const keys::BlockKey> blocks) {
   const auto number = begin_life(cache);
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
-    if (life_of(cache) != number) return step.size();  // dropped between two steps
+    // Another thread dropped the cache between two steps.
+    if (life_of(cache) != number) return step.size();
     return store_some({.cache = cache, .life = number}, tier, step);
   });
 }
 
 std::size_t ExactIndex::store_some(const Holder& self, Tier tier,
                                    std::span<const keys::BlockKey> blocks) {
+  // Pays for the stored blocks with a part of the running walk. See kSweepPerStored.
   Contents& contents = contents_[self.cache];
   sweep(kSweepPerStore + kSweepPerStored * blocks.size());
   std::size_t count = 0;
   may_claim_ = true;
-  bool may_make_room = true;  // looked for once a step
+  bool may_make_room = true;  // one search in a step
   while (count < blocks.size() && !table_.take_has_rehashed()) {
     const bool lacks_room = is_full() && needs_room(self, blocks[count]);
-    if (lacks_room && sweep(kSweepBlocks)) break;  // there may be room yet
+    if (lacks_room && sweep(kSweepBlocks)) break;  // the next step may have room
     const bool is_still_full = lacks_room && is_full();
     if (is_still_full && std::exchange(may_make_room, false) && make_room_for(self.cache)) break;
     store_one(self, tier, contents, blocks[count++]);
@@ -196,7 +200,7 @@ void ExactIndex::store_one(const Holder& self, Tier tier, Contents& contents,
   Holders& holders = entry.value();
   auto holder = std::lower_bound(holders.begin(), holders.end(), self, comes_before);
   if (holder == holders.end() || comes_before(self, *holder)) {
-    if (!claim_memory()) return refuse(contents);  // of a key that others hold
+    if (!claim_memory()) return refuse(contents);  // the new holder of a known key found no memory
     holder = holders.insert(holder, self);
     ++holders_;
   }
@@ -208,6 +212,7 @@ void ExactIndex::remove(CacheId cache, Tier tier, std::span<const keys::BlockKey
   in_steps(blocks, [&](std::span<const keys::BlockKey> step) SL_REQUIRES(mutex_) {
     const Holder self{.cache = cache, .life = life_of(cache)};
     const auto contents = contents_.find(cache);
+    // Another thread dropped the cache: nothing is left to remove.
     if (self.life == kNoLife || contents == contents_.end()) return step.size();
     return until_rehashed(step, [&](keys::BlockKey block) SL_REQUIRES(mutex_) {
       remove_one(self, tier, contents->second, block);
@@ -247,12 +252,14 @@ void ExactIndex::erase(const Held& held) {
 
 std::uint32_t ExactIndex::end_life(CacheId cache) {
   const auto life = lives_.extract(cache);
+  // Without blocks, no holder is in the table, and a walk would be useless.
   const auto contents = contents_.extract(cache);
   const bool is_empty = !contents || contents.mapped().digest == operations::CacheDigest{};
   return !life || is_empty ? kNoLife : life.mapped();
 }
 
 void ExactIndex::drop(CacheId cache) {
+  // Hides the blocks at first, then frees their memory in steps.
   clear_later(cache);
   while (reclaim_some()) {
   }
@@ -283,15 +290,15 @@ bool ExactIndex::reclaim_some() {
   return sweep(kSweepBlocks);
 }
 
-// What is left of a life that has ended says nothing: it goes in steps, and nobody waits for it.
+// Holders of an ended life do not count. They are erased in steps, so no thread waits for them.
 bool ExactIndex::sweep(std::size_t entries_max) {
   if (swept_.empty()) {
     if (cleared_.empty()) return false;
-    swept_.swap(cleared_);  // in the order of clears
+    swept_.swap(cleared_);  // in the order of the clears
     std::sort(swept_.begin(), swept_.end());
     swept_to_ = {};
   }
-  // Visits end before the lock does.
+  // All visits end while the lock is held.
   const auto visit = [table = &table_, swept = &swept_, all = &holders_](
                          Table::Part& part, Table::Part::iterator entry) {
     Holders& holders = entry->second;
@@ -345,12 +352,13 @@ std::vector<keys::BlockKey> ExactIndex::held(CacheId cache, Tier tier) const {
   };
   for (Table::Place place; !place.is_end();) {
     const SharedLock lock(mutex_);
+    // Reads the life in each step, because another thread may drop the cache between two steps.
     life = life_of(cache);
     if (life != kNoLife) Table::walk(table_, place, kSweepBlocks, visit);
     if (life == kNoLife) break;
   }
   std::sort(keys.begin(), keys.end());
-  // A part that grew meanwhile was walked again.
+  // A part that grew meanwhile was walked twice.
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// The room in the index, and who gives way when there is none.
+// The room in the index, and which cache gives way when it is full.
 #include <algorithm>
 #include <utility>
 
@@ -11,25 +11,27 @@ namespace sightline::index {
 
 namespace {
 
-// What a key takes in the table, with its vector, what each of its holders does, and each bucket of
-// the table: measured. There are one to two buckets a key, unless keys have gone.
+// Memory of a key in the table with its vector, of each of its holders, and of each bucket of the
+// table. These values are measured. A key has one to two buckets, unless many keys were erased.
 constexpr std::size_t kKeyBytes = 64;
 constexpr std::size_t kHolderBytes = 16;
 constexpr std::size_t kBucketBytes = sizeof(void*);
 constexpr std::size_t kBlockBytes = kKeyBytes + kHolderBytes + 2 * kBucketBytes;
 constexpr std::size_t kMemoryStepBytes = std::size_t{1} << 20U;
-// More than a step: what is stored and removed in turns would claim it again each time.
+// More than one step. Otherwise stores and removals in turns would claim and return a step each
+// time.
 constexpr std::size_t kUnusedBytesMax = kMemoryStepBytes + kMemoryStepBytes / 2;
 
-// A cache gives way when it holds its bound and so much of it more: engines are asked for their
-// room some seconds apart.
+// A cache gives way when it holds its bound and an eighth more. The slack is there because the
+// router asks engines for their size some seconds apart.
 constexpr std::uint64_t kBoundSlackDivisor = 8;
-// Of all, free before what was refused is asked for again: it would soon be full again else.
+// A sixteenth of the index must be free before refused blocks are requested again. Otherwise the
+// index would soon be full again.
 constexpr std::size_t kFreeDivisor = 16;
-// Where it is memory that lacks, so many are enough.
+// If memory is the limit, room for so many blocks is enough.
 constexpr std::size_t kFreeBlocksMin = 65'536;
 
-// Of all tiers.
+// Returns the number of blocks on all tiers.
 std::uint64_t blocks_of(const operations::CacheDigest& digest) {
   std::uint64_t blocks = 0;
   for (const auto& tier : digest.tiers) blocks += tier.count;
@@ -38,7 +40,8 @@ std::uint64_t blocks_of(const operations::CacheDigest& digest) {
 
 }  // namespace
 
-// Asked when there is no room for a new key.
+// Called only if there is no room for a new key. A known key may still need memory for a new
+// holder.
 bool ExactIndex::needs_room(const Holder& self, keys::BlockKey block) {
   if (!table_.find(block)) return true;
   return !claim_memory() && !find_held(self, block);
@@ -66,6 +69,7 @@ bool ExactIndex::make_room_for(CacheId cache) {
   for (const auto& [other, contents] : contents_) {
     const std::uint64_t beyond = beyond_bound(other, contents, {});
     const std::uint64_t within = blocks_of(contents.digest) - beyond;
+    // The smaller id breaks a tie, because the order in the hash table is arbitrary.
     const bool is_farther = beyond > most || (beyond == most && farthest && other < *farthest);
     if (!is_farther || beyond <= within / kBoundSlackDivisor) continue;
     farthest = other;

@@ -9,6 +9,7 @@ namespace sightline::index {
 
 void IndexedCache::take(const operations::CacheName& /*cache*/,
                         const operations::Operation& operation) {
+  // The index comes before the journal: see the class.
   if (reclaim_ == Reclaim::Later && std::holds_alternative<operations::Clear>(operation)) {
     index_.clear_later(cache_);
   } else {

@@ -12,27 +12,32 @@
 
 namespace sightline::index {
 
-// When the memory of what was cleared is given back: before take() returns, or in steps by whoever
-// calls IndexWriter::reclaim_some().
+// When the memory of cleared blocks is freed. Now: before take() returns. Later: in steps, by the
+// caller of IndexWriter::reclaim_some().
 enum class Reclaim : std::uint8_t { Now, Later };
 
-// Puts what happens to one cache into an index, and then what it lost into the journal: a removal
-// is in the journal after the index has it. Clearing what holds nothing is no loss.
-// Thread safety: none. Index and journal outlive it.
+// Applies the operations of one cache to an index, then records its losses in the journal. The
+// order matters: a removal is in the journal only after the index has applied it. To clear an empty
+// cache is no loss.
+// Thread safety: one thread at a time. Index and journal outlive it.
 class IndexedCache : public operations::OperationSink {
  public:
+  // Without a journal, no removals are recorded.
   IndexedCache(CacheId cache, IndexWriter& index, RemovalJournal* journal = nullptr,
                Reclaim reclaim = Reclaim::Now)
       : cache_(cache), index_(index), journal_(journal), reclaim_(reclaim) {}
 
+  // Applies one operation. It ignores the name, because the CacheId selects the cache.
   void take(const operations::CacheName& cache, const operations::Operation& operation) override;
 
  private:
   const CacheId cache_;
   IndexWriter& index_;
-  RemovalJournal* const journal_;  // null: nobody asks
+  // Null: no removals are recorded.
+  RemovalJournal* const journal_;
   const Reclaim reclaim_;
-  bool holds_ = false;  // blocks were stored since the last clear
+  // Blocks were stored since the last clear. Without them, a clear is not recorded.
+  bool holds_ = false;
 };
 
 }  // namespace sightline::index

@@ -15,35 +15,37 @@
 
 namespace sightline::index {
 
-// A hash table by block key in many parts, which grow and shrink one at a time: with 16 M entries
-// that takes a millisecond or two, where one large table would take seconds. It can be walked in
-// steps.
-// Thread safety: none.
+// A hash table by block key in 1,024 parts, which grow and shrink one at a time. With 16 M entries,
+// a part takes a millisecond or two to grow. One large table would take seconds. The table can be
+// walked in steps.
+// Thread safety: one thread at a time.
 template <class Value>
 class PartedTable {
  public:
-  // What a look-up reads of a part lies in one cache line.
+  // The alignment puts all that a look-up reads of a part into one cache line.
   struct alignas(64) Part : std::unordered_map<keys::BlockKey, Value> {};
 
-  // An entry and the part it is in.
+  // An entry and its part.
   struct Found {
     Part* part;
     typename Part::iterator entry;
+    // Returns whether there is an entry.
     explicit operator bool() const { return entry != part->end(); }
     [[nodiscard]] Value& value() const { return entry->second; }
   };
 
+  // Returns the entry, or the part's end.
   [[nodiscard]] Found find(keys::BlockKey key) {
     Part& part = part_of(key);
     return {&part, part.find(key)};
   }
-  // Null: not there.
+  // Returns null if there is no entry.
   [[nodiscard]] const Value* find(keys::BlockKey key) const {
     const Part& part = parts_[place_of(key)];
     const auto entry = part.find(key);
     return entry == part.end() ? nullptr : &entry->second;
   }
-  // The entry, made if it is not there.
+  // Returns the entry. Adds one if the key has no entry.
   Found insert(keys::BlockKey key) {
     Part& part = part_of(key);
     const std::size_t buckets = part.bucket_count();
@@ -52,38 +54,47 @@ class PartedTable {
     note_buckets(part, buckets);
     return {&part, entry};
   }
+  // Erases an entry. Its part may shrink, which voids other Found values of the part.
   void erase(const Found& found) {
     --size_;
     found.part->erase(found.entry);
     shrink(*found.part);
   }
-  // Only for visitors of walk(). Returns the entry behind it in its part.
+  // Erases an entry for a visitor of walk(). Returns the next entry of the part.
   typename Part::iterator erase_visited(Part& part, typename Part::iterator entry) {
     --size_;
     return part.erase(entry);
   }
+  // Returns the number of entries of all parts.
   [[nodiscard]] std::size_t size() const { return size_; }
-  // Of all parts: each takes a pointer.
+  // Returns the number of buckets of all parts. Each takes a pointer.
   [[nodiscard]] std::size_t buckets() const { return buckets_; }
 
-  // True if a large part has grown or shrunk since the last call: that took as long as a step may.
+  // Returns true if a large part has grown or shrunk since the last call. That took as long as one
+  // step may take.
   bool take_has_rehashed() { return std::exchange(has_rehashed_, false); }
 
-  // How far a walk has come.
+  // The position of a walk.
   class Place {
    public:
+    // Returns whether the walk has visited all parts.
     [[nodiscard]] bool is_end() const { return part_ == kParts; }
 
    private:
     friend class PartedTable;
+    // The present part.
     std::size_t part_ = 0;
-    std::optional<keys::BlockKey> next_;  // nothing: the part's first
+    // Empty: the part's first entry.
+    std::optional<keys::BlockKey> next_;
+    // Buckets of the part at the last step. If their number has changed, so has the order of
+    // entries.
     std::size_t buckets_ = 0;
   };
 
-  // Visits some entries from the place on and moves it. `visit` takes a part and an entry's
-  // iterator and returns the one behind it. Entries that stay all the time are visited, of a part
-  // that grew or shrank between two steps, or lost the entry at the place, twice.
+  // Visits up to entries_max entries from the place on, and moves the place. `visit` receives a
+  // part and an entry's iterator, and returns the next iterator. An entry that stays all the time
+  // is visited at least once. If its part grew or shrank between two steps, or lost the entry at
+  // the place, it is visited twice.
   template <class Table, class Visitor>
   static void walk(Table& table, Place& place, std::size_t entries_max, Visitor visit) {
     for (std::size_t left = entries_max; left > 0 && !place.is_end(); --left) {
@@ -105,36 +116,39 @@ class PartedTable {
 
  private:
   static constexpr std::size_t kParts = 1'024;
-  // A part of so many entries grows in some 0.1 ms.
+  // A part with so many entries grows in about 0.1 ms.
   static constexpr std::size_t kQuickEntriesMax = 1'024;
-  // A part with so many times more buckets than entries shrinks to twice as many, so that it
-  // doubles before it grows again. One of few buckets stays as it is.
+  // A part with so many times more buckets than entries shrinks to two buckets for each entry. So
+  // its entries must double before it grows again. A part with few buckets stays as it is.
   static constexpr std::size_t kSparseFactor = 8;
   static constexpr std::size_t kSmallBuckets = 32;
 
-  // Keys are as good as random.
+  // The remainder selects the part, because keys are as good as random.
   static std::size_t place_of(keys::BlockKey key) { return key.value % kParts; }
   Part& part_of(keys::BlockKey key) { return parts_[place_of(key)]; }
 
+  // Updates the sum of all buckets after a part may have grown or shrunk.
   void note_buckets(const Part& part, std::size_t before) {
     if (part.bucket_count() == before) return;
-    buckets_ += part.bucket_count() - before;  // modulo 2^64 where it has shrunk
+    buckets_ += part.bucket_count() - before;  // modulo 2^64 if it has shrunk
     if (part.size() > kQuickEntriesMax) has_rehashed_ = true;
   }
+  // Gives the memory of a sparse part back.
   void shrink(Part& part) {
     const std::size_t buckets = part.bucket_count();
     if (buckets <= kSmallBuckets || buckets / kSparseFactor < part.size()) return;
     try {
       part.rehash(2 * part.size());
     } catch (const std::bad_alloc&) {
-      return;  // it stays as it is until the next entry is erased
+      return;  // it stays as it is until the next erase
     }
     note_buckets(part, buckets);
   }
 
   std::array<Part, kParts> parts_;
   std::size_t size_ = 0;
-  std::size_t buckets_ = kParts;  // an empty part has one
+  // Buckets of all parts. An empty part has one.
+  std::size_t buckets_ = kParts;
   bool has_rehashed_ = false;
 };
 

@@ -18,20 +18,22 @@ namespace sightline::index {
 
 using operations::Tier;
 
-// Leading blocks of a prompt that one cache holds, as three consecutive runs. Their sum is the
-// number of leading blocks held anywhere.
+// The leading blocks of a prompt that one cache holds, as three consecutive runs. Their sum is the
+// number of leading blocks that it holds on any tier.
 struct CacheOverlap {
   CacheId cache;
-  std::uint32_t gpu_blocks = 0;      // held on the GPU, from the first block on
-  std::uint32_t cpu_blocks = 0;      // after those: held on the CPU or the GPU
-  std::uint32_t storage_blocks = 0;  // after those: held on any tier
+  std::uint32_t gpu_blocks = 0;      // held on the GPU, from the first block on.
+  std::uint32_t cpu_blocks = 0;      // after those: held on the CPU or the GPU.
+  std::uint32_t storage_blocks = 0;  // after those: held on any tier.
   friend bool operator==(const CacheOverlap&, const CacheOverlap&) = default;
 };
 
-// Caches that hold at least the first block, in order. Absent ones hold none of it.
+// The caches that hold at least the first block, ordered by cache. An absent cache holds
+// no leading block.
 struct Overlaps {
   std::vector<CacheOverlap> caches;
 
+  // Returns the overlap of one cache. It is zero for an absent cache.
   [[nodiscard]] CacheOverlap of(CacheId cache) const {
     const auto found = std::lower_bound(
         caches.begin(), caches.end(), cache,
@@ -41,70 +43,78 @@ struct Overlaps {
   }
 };
 
-// Answers: how many leading blocks of a prompt does each cache hold?
+// Answers one question: how many leading blocks of a prompt does each cache hold?
 //
-// It never claims a block that was not stored or has been removed.
-// Thread safety: all methods from any thread. Of an operation on many blocks match() may see the
-// first ones alone.
+// It never claims a block that was not stored, or that was removed.
+// Thread safety: any thread may call any method. During an operation on many blocks, match() may
+// see the first blocks of the operation only.
 class IndexReader {
  public:
   virtual ~IndexReader() = default;
 
+  // Returns the overlap of each cache with the prompt's block keys, from the first key on.
   [[nodiscard]] virtual Overlaps match(std::span<const keys::BlockKey> prompt) const = 0;
 };
 
-// Takes what happens to caches. Holds a set of (cache, tier, key). At its capacity an index may
-// refuse or evict blocks, which is counted.
-// Thread safety: all methods from any thread; the operations of one cache one after another.
+// Applies operations to caches. An index holds a set of (cache, tier, key). At its capacity it may
+// refuse or evict blocks, and counts them.
+// Thread safety: any thread may call any method, but the operations of one cache come one after
+// another.
 class IndexWriter {
  public:
   virtual ~IndexWriter() = default;
 
+  // Applies one operation to one cache.
   virtual void apply(CacheId cache, const operations::Operation& operation) = 0;
 
-  // As a Clear, but the memory is given back in steps: by reclaim_some(), and by operations that
-  // follow, as many blocks as they bring and more. Takes a microsecond or two, whatever is held.
+  // Does the same as a Clear, but frees the memory in steps. reclaim_some() frees a step. Later
+  // operations free at least as many blocks as they bring. The call takes a microsecond or two,
+  // however many blocks the cache holds.
   virtual void clear_later(CacheId cache) = 0;
-  // Gives some memory back, for about 0.1 ms. True: there is more.
+  // Frees some memory, for about 0.1 ms. Returns true if there is more to free.
   virtual bool reclaim_some() = 0;
 };
 
-// What an index may take of a cache, and whether it did.
+// The limits of one cache in the index, and whether it reached them.
 struct CacheLimits {
-  // Blocks that its engine has room for on the GPU; nothing: not known, and its bound is an equal
+  // Blocks that the engine has on its GPU. Empty if unknown. The cache's bound is then an equal
   // share of the index.
   std::optional<std::uint64_t> engine_blocks;
-  std::uint64_t refused = 0;  // as IndexStatistics::refused()
-  // Since it was last cleared: all that it held gave way, being more than its bound, and it may not
-  // go beyond that any more.
+  std::uint64_t refused = 0;  // see IndexStatistics::refused()
+  // Since the last clear, the index dropped all blocks of the cache because it exceeded its bound.
+  // It may not exceed its bound again until the next clear.
   bool gave_way = false;
 
   bool operator==(const CacheLimits&) const = default;
 };
 
-// What an index has, for metrics, dumps and comparisons.
-// Thread safety: all methods from any thread.
+// The state of an index, for metrics, dumps and comparisons.
+// Thread safety: any thread may call any method.
 class IndexStatistics {
  public:
   virtual ~IndexStatistics() = default;
 
-  // Distinct blocks that the cache holds on its GPU.
+  // Returns the distinct blocks that the cache holds on its GPU.
   [[nodiscard]] virtual std::uint64_t blocks(CacheId cache) const = 0;
-  // Distinct keys held by anybody on any tier, and those that a cleared
-  // cache held whose memory is not given back yet.
+  // Returns the distinct keys that any cache holds on any tier. Keys of a cleared cache count until
+  // their memory is freed.
   [[nodiscard]] virtual std::uint64_t blocks_total() const = 0;
-  // What the cache holds, as anybody can compare it; kept with each operation.
+  // Returns the digest of the cache's blocks, which other processes can compare. Each operation
+  // updates it.
   [[nodiscard]] virtual operations::CacheDigest digest(CacheId cache) const = 0;
-  // Blocks not taken, or given up, because the index was full.
+  // Returns how many blocks the index refused or dropped because it was full.
   [[nodiscard]] virtual std::uint64_t refused_total() const = 0;
-  // Of these, the cache's since it was last cleared.
+  // Returns how many of these belong to the cache, since its last clear.
   [[nodiscard]] virtual std::uint64_t refused(CacheId cache) const = 0;
+  // Returns the limits of the cache.
   [[nodiscard]] virtual CacheLimits limits(CacheId cache) const = 0;
-  // So much is free that what was refused is worth being asked for again.
+  // Returns true if so much is free that the refused blocks are worth a new request to their
+  // engines.
   [[nodiscard]] virtual bool has_room() const = 0;
 
-  // Everything held, in ascending order: walks the whole index. Each was held at some moment of the
-  // call; what is stored and removed meanwhile may be there or not.
+  // Returns all blocks of a cache on a tier, in ascending order. It walks the whole index. Each
+  // returned block was in the index at some moment of the call. Blocks stored or removed during the
+  // call may be missing or present.
   [[nodiscard]] virtual std::vector<keys::BlockKey> held(CacheId cache, Tier tier) const = 0;
 };
 

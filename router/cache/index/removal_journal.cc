@@ -14,7 +14,7 @@ namespace sightline::index {
 
 namespace {
 
-// Blocks to be found among very many others: most are told apart by one bit.
+// A set of blocks, to be searched for among very many others. One bit rules out most of them.
 class BlockSet {
  public:
   explicit BlockSet(std::span<const keys::BlockKey> blocks)
@@ -31,7 +31,7 @@ class BlockSet {
  private:
   static constexpr std::size_t kBitsPerBlock = 16;
 
-  // Keys are as good as random already.
+  // No further hash is needed, because keys are as good as random.
   [[nodiscard]] std::size_t place_of(keys::BlockKey block) const {
     return block.value & (is_marked_.size() - 1);
   }
@@ -46,7 +46,7 @@ struct RemovalJournal::Search {
   std::uint64_t position;
   CacheId cache;
   BlockSet claimed;
-  std::uint64_t next_chunk = 0;  // counted from the rank's first one ever
+  std::uint64_t next_chunk = 0;  // counted from the rank's first chunk
   bool withdrawn = false;
   bool incomplete = false;
 };
@@ -63,11 +63,14 @@ void RemovalJournal::advance_beyond(std::uint64_t position) {
 void RemovalJournal::removed(CacheId cache, std::span<const keys::BlockKey> blocks) {
   std::optional<std::uint64_t> position;
   while (!blocks.empty()) {
+    // One hold of the lock for each chunk keeps the wait of other threads short.
     const auto step = blocks.first(std::min(blocks.size(), kChunkRemovals));
     blocks = blocks.subspan(step.size());
     const MutexLock lock(mutex_);
     if (!position) position = position_.load(std::memory_order_relaxed);
     write(logs_[cache], *position, step);
+    // Only the end of the call moves the position: until then, a caller's position covers all its
+    // blocks.
     if (blocks.empty()) advance_beyond(*position);
   }
 }
@@ -85,6 +88,7 @@ void RemovalJournal::write(Log& log, std::uint64_t position,
 RemovalJournal::Chunk& RemovalJournal::chunk_for(Log& log, std::uint64_t position) {
   if (!log.chunks.empty()) {
     Chunk& last = *log.chunks.back();
+    // Positions of a chunk are 32-bit distances from its first one.
     const bool is_near = position >= last.first &&
                          position - last.first <= std::numeric_limits<std::uint32_t>::max();
     if (last.size < kChunkRemovals && is_near) return last;
@@ -107,7 +111,8 @@ std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::take_chunk(Log& log) {
     ++chunks_made_;
     return std::make_unique<Chunk>();
   }
-  // All are taken, so somebody has one. Once per chunk: a walk over a thousand ranks is little.
+  // All chunks are in use, so some rank has one. The walk over perhaps a thousand ranks runs once
+  // per chunk.
   const auto most = std::max_element(logs_.begin(), logs_.end(), [](const auto& a, const auto& b) {
     return a.second.chunks.size() < b.second.chunks.size();
   });
@@ -118,7 +123,7 @@ std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::give_up_oldest(Log& log) 
   auto oldest = std::move(log.chunks.front());
   log.chunks.pop_front();
   ++log.given_up;
-  // The same call may have written to the next chunk too.
+  // The same call may have removals in the next chunk too.
   log.complete_from = oldest->first + oldest->later[oldest->size - 1] + 1;
   return oldest;
 }
@@ -128,6 +133,7 @@ void RemovalJournal::dropped(CacheId cache) {
   const std::uint64_t position = position_.load(std::memory_order_relaxed);
   Log& log = logs_[cache];
   log.given_up += log.chunks.size();
+  // The drop explains all earlier claims, so single removals before it are not needed.
   std::move(log.chunks.begin(), log.chunks.end(), std::back_inserter(free_));
   log.chunks.clear();
   log.dropped_before = log.complete_from = position + 1;
@@ -141,7 +147,7 @@ void RemovalJournal::forget_idle() {
   idle_forgotten_before_ = position_.load(std::memory_order_relaxed);
 }
 
-// True if there is more to look at.
+// Looks at the next chunk. Returns true if there is more to look at.
 bool RemovalJournal::look_at_next(Search& search) const {
   const MutexLock lock(mutex_);
   const auto entry = logs_.find(search.cache);
@@ -153,7 +159,7 @@ bool RemovalJournal::look_at_next(Search& search) const {
   search.withdrawn = search.position < log.dropped_before;
   search.incomplete = search.position < log.complete_from;
   if (search.withdrawn) return false;
-  // What was not looked at yet may be given up between two steps.
+  // Chunks that were not looked at may be dropped between two steps.
   std::uint64_t at = std::max(search.next_chunk, log.given_up) - log.given_up;
   const auto is_before = [&](const Chunk& chunk) {
     return chunk.first + chunk.later[chunk.size - 1] < search.position;

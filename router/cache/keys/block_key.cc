@@ -17,16 +17,18 @@ namespace sightline::keys {
 
 namespace {
 
-// Tokens are hashed as they lie in memory, which the identity defines as little-endian.
+// local() hashes tokens as they lie in memory. The identity defines them as little-endian.
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::uint64_t kModulus = (1ULL << 61U) - 1;
 
-// Changing one of these, or what is hashed under it, changes every identity.
+// A change of a context, or of the bytes hashed under it, changes every identity. The identity is a
+// format between replicas and over restarts.
 constexpr const char* kLocalContext = "sightline 2026 block identity: XXH3 secret";
 constexpr const char* kMultiplierContext = "sightline 2026 block identity: polynomial point";
 constexpr const char* kRootContext = "sightline 2026 block identity: root";
 constexpr const char* kDigestContext = "sightline 2026 block identity: digest";
+// Derives one secret from the identity key. Each context gives an independent secret.
 
 void derive(const char* context, const contract::IdentityKey& key, std::span<std::uint8_t> out) {
   blake3_hasher hasher;
@@ -35,7 +37,7 @@ void derive(const char* context, const contract::IdentityKey& key, std::span<std
   blake3_hasher_finalize(&hasher, out.data(), out.size());
 }
 
-// x mod 2^61 - 1 for any 64-bit x.
+// Returns x mod 2^61 - 1 for any 64-bit x.
 constexpr std::uint64_t reduce(std::uint64_t x) {
   x = (x & kModulus) + (x >> 61U);
   return x >= kModulus ? x - kModulus : x;
@@ -43,16 +45,17 @@ constexpr std::uint64_t reduce(std::uint64_t x) {
 
 void store_le32(std::uint8_t* out, std::uint32_t value) { std::memcpy(out, &value, sizeof value); }
 
-// a * b + c mod 2^61 - 1 for a, b, c below the modulus.
+// Returns a * b + c mod 2^61 - 1 for a, b, c below the modulus.
 constexpr std::uint64_t multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = Wide{a} * b + c;
-  // The high part is below 2^61, so the sum of both parts fits 62 bits.
+  // The high part is below 2^61, so the sum of both parts fits into 62 bits.
   return reduce(static_cast<std::uint64_t>(product & kModulus) +
                 static_cast<std::uint64_t>(product >> 61U));
 }
 
-// A field of the root: present or not, its length, its bytes.
+// Adds a field of the root: whether it is present, its length, its bytes. With the length, two
+// different lists of fields never give the same bytes.
 void update_field(blake3_hasher& hasher, const std::optional<std::string>& field) {
   std::array<std::uint8_t, 9> frame{};
   frame[0] = field.has_value() ? 1 : 0;
@@ -61,8 +64,9 @@ void update_field(blake3_hasher& hasher, const std::optional<std::string>& field
   if (field) blake3_hasher_update(&hasher, field->data(), field->size());
 }
 
-// Tokens, 20 bytes per item, number of items, one byte 1: of odd length, so never the bytes of a
-// block without media, and readable from its end, so of one meaning only.
+// The hashed bytes of a block with media: tokens, 20 bytes per item, the number of items, one byte
+// 1. The length is odd, so they are never the bytes of a block without media. A reader could parse
+// them from the end, so they have one meaning only.
 struct MediaBytes {
   static constexpr std::size_t kItemBytes = 20;
 
@@ -90,7 +94,7 @@ struct MediaBytes {
 
 using MediaIterator = std::span<const MediaSpan>::iterator;
 
-// The items from `item` on that overlap block i.
+// Collects the items from `item` on that overlap block i.
 void media_of_block(const PromptView& prompt, MediaIterator item, std::size_t i,
                     std::vector<BlockMedia>& media) {
   const auto begin = static_cast<std::int64_t>(i * prompt.block_size);
@@ -116,7 +120,8 @@ Scheme::Scheme(const contract::IdentityKey& key) {
   derive(kDigestContext, key, digest_key_);
   std::array<std::uint8_t, 8> point{};
   derive(kMultiplierContext, key, point);
-  // 0 and 1 would forget the order of blocks; both are as unlikely as guessing the key.
+  // A point of 0 or 1 would make keys independent of the order of blocks. Each of the two is as
+  // unlikely as a correct guess of the key.
   multiplier_ = std::max<std::uint64_t>(reduce(load_le64(point.data())), 2);
 }
 
@@ -164,12 +169,13 @@ BlockSequence block_keys(const Scheme& scheme, BlockKey root, const PromptView& 
                          .prompt_tokens = prompt.tokens.size(),
                          .keys = std::vector<BlockKey>(blocks)};
   std::vector<BlockMedia> media;
-  auto item = prompt.media.begin();  // items before it end before block i
+  // Items before this one end before block i.
+  auto item = prompt.media.begin();
   auto key = root;
   for (std::size_t i = 0; i < blocks;) {
     const auto begin = static_cast<std::int64_t>(i * size);
     while (item != prompt.media.end() && item->start + item->length <= begin) ++item;
-    // Plain text up to the block in which the next item starts.
+    // Blocks up to the one in which the next item starts are plain text.
     const std::size_t text_end =
         item == prompt.media.end()
             ? blocks

@@ -11,9 +11,9 @@
 
 namespace sightline::operations {
 
-// The finalizer of splitmix64 (Steele, Lea, Flood 2014): a bijection of 64 bits in which every bit
-// of the key reaches every bit of the result, so that keys which are related do not cancel out in
-// an xor. Not for secrets.
+// Mixes a key with the finalizer of splitmix64 (Steele, Lea, Flood 2014). It is a bijection of 64
+// bits. Every bit of the key reaches every bit of the result. Without it, related keys could cancel
+// out in an xor. It is not for secrets.
 constexpr std::uint64_t mixed(keys::BlockKey key) {
   std::uint64_t z = key.value + 0x9e3779b97f4a7c15ULL;
   z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
@@ -21,17 +21,22 @@ constexpr std::uint64_t mixed(keys::BlockKey key) {
   return z ^ (z >> 31U);
 }
 
-// A set of blocks in 16 bytes, whatever the order they came in. Sets of equal digests are equal but
-// for a chance of 2^-64.
+// A set of blocks in 16 bytes. The order of additions does not matter. Two different sets have
+// equal digests with a chance of 2^-64. An agent and a router compare them to detect that an index
+// has diverged.
 struct TierDigest {
-  std::uint64_t count = 0;      // blocks
-  std::uint64_t mixed_xor = 0;  // of mixed() of each
+  // Number of blocks.
+  std::uint64_t count = 0;
+  // Xor of mixed() of each block.
+  std::uint64_t mixed_xor = 0;
 
-  constexpr void add(keys::BlockKey key) {  // which is not in it
+  // Adds a block. The caller makes sure that the set does not contain it.
+  constexpr void add(keys::BlockKey key) {
     ++count;
     mixed_xor ^= mixed(key);
   }
-  constexpr void remove(keys::BlockKey key) {  // which is in it
+  // Removes a block. The caller makes sure that the set contains it.
+  constexpr void remove(keys::BlockKey key) {
     --count;
     mixed_xor ^= mixed(key);
   }
@@ -39,10 +44,12 @@ struct TierDigest {
   bool operator==(const TierDigest&) const = default;
 };
 
-// What a cache holds, per tier.
+// The digest of one rank's cache: a set of blocks for each tier.
 struct CacheDigest {
+  // Indexed by Tier.
   std::array<TierDigest, kTierCount> tiers{};
 
+  // Returns the set of one tier.
   constexpr TierDigest& of(Tier tier) { return tiers[static_cast<std::size_t>(tier)]; }
   [[nodiscard]] constexpr const TierDigest& of(Tier tier) const {
     return tiers[static_cast<std::size_t>(tier)];

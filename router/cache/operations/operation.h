@@ -10,48 +10,54 @@
 
 #include "router/cache/keys/block_key.h"
 
-// What the events of an engine mean for its cache, as values that anybody may take.
+// The operations on a cache that an engine's KV events mean. They are values without references.
 namespace sightline::operations {
 
-// Where an engine keeps a block, fastest first.
+// Where an engine keeps a block, fastest first. The value is an index below kTierCount.
 enum class Tier : std::uint8_t { Gpu, Cpu, Storage };
 inline constexpr std::uint32_t kTierCount = 3;
 
-// One prefix cache in one unbroken history. Means the same in every process.
+// Names one rank's cache in one unbroken history. The name means the same in every process.
 struct CacheName {
-  std::string worker;      // its name in the configuration
-  std::uint32_t rank = 0;  // data-parallel rank
-  // Counted by whoever reads the engine's events: another one follows where it cannot be proved
-  // that all since the last Clear was heard.
+  // The worker's name in the configuration.
+  std::string worker;
+  // The data-parallel rank.
+  std::uint32_t rank = 0;
+  // Counted by the reader of the engine's events. The reader begins another epoch when it cannot
+  // prove that it received all events since the last Clear.
   std::uint64_t epoch = 0;
 
   bool operator==(const CacheName&) const = default;
 };
 
-// These blocks are held on the tier from now on. They follow each other in one prompt: keys[0]
-// comes after `parent`, keys[i] after keys[i-1]. The parent need not be held there.
-// Storing what is held changes nothing.
+// The tier holds these blocks from this operation on. They follow each other in one prompt: keys[0]
+// comes after `parent`, keys[i] after keys[i-1]. The tier need not hold the parent. Storing a block
+// that the tier already holds changes nothing.
 struct Store {
   Tier tier = Tier::Gpu;
-  std::optional<keys::BlockKey> parent;  // nothing: keys[0] is the first block of a prompt
-  std::vector<keys::BlockKey> keys;      // at least one
+  // Empty if keys[0] is the first block of a prompt.
+  std::optional<keys::BlockKey> parent;
+  // At least one.
+  std::vector<keys::BlockKey> keys;
 
   bool operator==(const Store&) const = default;
 };
 
-// These blocks, in any order, are no longer held on the tier. Removing what is not held changes
-// nothing.
+// The tier no longer holds these blocks. Their order has no meaning. Removing a block that the tier
+// does not hold changes nothing.
 struct Remove {
   Tier tier = Tier::Gpu;
-  std::vector<keys::BlockKey> keys;  // at least one
+  // At least one.
+  std::vector<keys::BlockKey> keys;
 
   bool operator==(const Remove&) const = default;
 };
 
-// Nothing is held on any tier: the cache was emptied, or what it holds can no longer be proved.
+// No tier holds any block: the engine emptied the cache, or its content can no longer be proved.
 struct Clear {
-  // All blocks that were held, in any order, perhaps with others: spares who gives memory back the
-  // walk over what all caches hold. Nothing: not known. Not to be sent to another process.
+  // All blocks that the cache held, in any order, perhaps with others. With them, a sink need not
+  // search all caches for the blocks to free. Empty if unknown. It is never sent to another
+  // process.
   std::optional<std::vector<keys::BlockKey>> held;
 
   bool operator==(const Clear&) const = default;
@@ -59,12 +65,13 @@ struct Clear {
 
 using Operation = std::variant<Store, Remove, Clear>;
 
-// Takes the operations of caches, those of one cache in their order.
+// Receives the operations of caches. The operations of one cache arrive in their order.
 class OperationSink {
  public:
   virtual ~OperationSink() = default;
 
-  // A Clear that ends an epoch comes under that epoch.
+  // Applies one operation to a cache. A Clear that ends an epoch comes under the name of that
+  // epoch.
   virtual void take(const CacheName& cache, const Operation& operation) = 0;
 };
 

@@ -16,24 +16,34 @@
 
 namespace sightline::subscriber {
 
+// What a follower needs to begin.
 struct Order {
   FeedEndpoints endpoints;
   events::NormaliserOptions normaliser;
 };
 
+// A request of another thread for one rank. LookedUp: a name that its follower asked for has been
+// looked up.
 struct Command {
+  // Follow and Forget begin and end a rank. Relearn loads its blocks from new messages,
+  // RelearnByReplay from a replay. Look reads its waiting messages.
   enum class Kind : std::uint8_t { Follow, Forget, Relearn, RelearnByReplay, LookedUp, Look };
   Kind kind = Kind::Follow;
   CacheId cache;
-  std::unique_ptr<const Order> order = nullptr;  // to follow
+  // Only for Follow.
+  std::unique_ptr<const Order> order = nullptr;
 };
 
-// What others have for the thread. Look-ups under way may hold it longer than the subscriber is.
+// Commands for the subscriber's thread. Running look-ups may keep the inbox alive after the
+// subscriber has ended.
 struct Inbox {
-  Mutex mutex;  // held for memory work only
+  // Held for memory work only, so a caller of push() never waits for the subscriber's work.
+  Mutex mutex;
   std::vector<Command> commands SL_GUARDED_BY(mutex);
+  // The thread waits in it, and push() wakes it.
   ZmqPoller poller;
 
+  // Adds a command and wakes the thread. Any thread may call it.
   void push(Command command) {
     {
       const MutexLock lock(mutex);
@@ -41,6 +51,7 @@ struct Inbox {
     }
     poller.wake();
   }
+  // Returns all commands since the last call, in their order.
   std::vector<Command> take() {
     std::vector<Command> taken;
     const MutexLock lock(mutex);

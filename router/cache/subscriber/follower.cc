@@ -13,11 +13,11 @@ namespace sightline::subscriber {
 
 namespace {
 
-// From a lost connection to the next one.
+// The pause from a lost connection to the next one.
 constexpr std::chrono::milliseconds kReconnectAfter{100};
-// libzmq gives a connection up for good when the peer breaks the protocol or a limit. A bound
-// socket whose last peer is lost may still have it, where another one's loss was told for its:
-// opened anew it hears of all that are there.
+// libzmq never connects again after a peer breaks the protocol or a limit. A bound socket may also
+// count too few peers: the loss of one connection may be reported for another. A new socket
+// receives reports about all of them.
 constexpr std::chrono::seconds kReopenAfter{1};
 
 }  // namespace
@@ -27,7 +27,7 @@ Result<std::unique_ptr<Follower>> Follower::open(const Shared& shared, FeedEndpo
   Origin origin{.bind = endpoints.bind};
   if (endpoints.replay) {
     origin.replay = SL_TRY(ZmqEndpoint::parse("replay", std::move(*endpoints.replay)));
-    // A bad replay endpoint is refused now rather than at the first gap.
+    // Refuses a bad replay endpoint here, not at the first gap.
     if (origin.replay.name().empty()) SL_TRY(open_replay(shared, origin.replay.text()));
   }
   origin.events = endpoints.bind
@@ -58,7 +58,7 @@ CacheId Follower::engine_of(std::uint64_t token) {
   return {static_cast<std::uint32_t>(token / kParts)};
 }
 
-// Where that fails it is tried again.
+// If this fails, it is tried again after kReopenAfter.
 Result<Done> Follower::open_events() {
   auto socket = EventsSocket::open(shared_.context,
                                    address_ ? origin_.events.at(*address_) : origin_.events.text(),
@@ -89,7 +89,7 @@ void Follower::read(std::uint64_t token) {
     return;
   }
   if (!events_) return;
-  // A connection is known before the messages that came over it.
+  // Handles a new connection before the messages that came over it.
   read_links();
   if (token % kParts == kMessages && events_ && read_messages()) {
     shared_.poller.look_again(token);
@@ -101,6 +101,7 @@ void Follower::read_links() {
   while (events_) {
     const auto event = events_->next_link_event();
     if (!event) return;
+    // A probe of the port was never a peer.
     if (*event == LinkEvent::Rejected) continue;
     if (*event == LinkEvent::Up) {
       ++peers_;
@@ -109,7 +110,7 @@ void Follower::read_links() {
     }
     lost_unseen |= peers_ > 0;
     go_down(*event == LinkEvent::Retrying);
-    // Which of its peers a bound socket has left is unknown, and their messages may be mixed.
+    // It is unknown which peers a bound socket has left, and their messages may be mixed.
     if (peers_ > 0) come_up(std::exchange(lost_unseen, false));
   }
 }
@@ -120,14 +121,15 @@ void Follower::go_down(bool will_retry) {
   if (peers_ == 0) return;
   if (is_named()) find_at_ = tried_since_ = shared_.clock.now();
   if (!origin_.bind) {
-    // What came over the lost connection is left to the replay. libzmq would connect again, and
-    // its 4.3.4 aborts the process when a queue that was full at the loss is read after that.
+    // The replay brings the messages of the lost connection. libzmq would connect again. But its
+    // version 4.3.4 aborts the process if a queue that was full at the loss is read after that.
     lose_events(kReconnectAfter);
     return;
   }
   leave_peer();
-  // What came over the lost connection must not be taken for the next one's. Beyond a turn it is
-  // left to the replay; a bound socket may have a peer that goes on sending.
+  // Messages of the lost connection must not count as messages of the next one. So they are read
+  // here. Messages beyond one turn are dropped, and a replay brings them. The loop has a limit,
+  // because another peer of a bound socket may send without end.
   if (!feed_.replaying()) read_messages();
   feed_.lost();
   queue_.reset();
@@ -144,7 +146,7 @@ void Follower::leave_peer() {
   ask_from_.reset();
 }
 
-// All of the socket's connections.
+// Ends all connections of the socket.
 void Follower::lose_events(std::chrono::milliseconds until_again) {
   while (peers_ > 0) leave_peer();
   feed_.lost();
@@ -160,12 +162,13 @@ bool Follower::receive(void* socket) {
   return received;
 }
 
-// after_unseen_loss: the connection before was lost since we last looked, so that messages of both
-// may just have been read.
+// after_unseen_loss: the connection before was lost since the last look. So messages of both may
+// just have been read.
 void Follower::come_up(bool after_unseen_loss) {
   reopen_at_.reset();
   settled_at_ = shared_.clock.now() + shared_.options.settling;
   if (is_named()) find_at_ = shared_.clock.now() + shared_.options.confirm_after;
+  // Before the first connection there is no state to prove.
   if (!std::exchange(connected_before_, true)) {
     ask(feed_.start());
   } else {
@@ -173,7 +176,7 @@ void Follower::come_up(bool after_unseen_loss) {
   }
 }
 
-// True if there may be more.
+// Returns true if more may wait.
 bool Follower::read_messages() {
   for (Turn turn; !turn.over(); turn.count(shared_.message)) {
     held_back_ = !feed_.wants_live();
@@ -216,13 +219,13 @@ void Follower::reopen() {
   reopen_at_.reset();
   const bool bound = origin_.bind && events_;
   close_events();
-  if (bound) {  // libzmq frees the address some time after
+  if (bound) {  // libzmq frees the address only some time later
     reopen_at_ = shared_.clock.now() + kReopenAfter;
   } else if (!is_named()) {
     (void)open_events();
   } else {
     find_events();
-    // Until that is told, at the address it had.
+    // Until the look-up ends, the last known address is used.
     if (is_finding_ && address_) (void)open_events();
   }
 }
@@ -235,7 +238,7 @@ void Follower::find_events() {
   if (!answer.found.addresses.empty()) {
     take_addresses(answer.found.addresses);
   } else if (peers_ == 0 || answer.found.trouble == hosts::LookupFailure::Unknown) {
-    // The address may be another rank's by now, and libzmq would connect to it again.
+    // Another rank may have the address by now, and libzmq would connect to it again.
     leave_address();
   }
   name_trouble_ = address_ ? hosts::LookupFailure::None : answer.found.trouble;
@@ -248,6 +251,7 @@ void Follower::take_addresses(const std::vector<asio::ip::address>& found) {
     move_to(found.front());
   } else if (!events_) {
     move_to(*present);
+    // Tries the next address of the name if this one has not answered for a while.
   } else if (peers_ == 0 && found.size() > 1 &&
              shared_.clock.now() - tried_since_ >= shared_.options.find_again) {
     move_to(std::next(present) == found.end() ? found.front() : *std::next(present));
@@ -275,6 +279,7 @@ void Follower::move_to(const asio::ip::address& address) {
 
 void Follower::looked_up() {
   if (is_finding_) find_events();
+  // A replay request that waited for this look-up can be sent.
   if (ask_at_) ask_at_ = std::min(*ask_at_, std::max(shared_.clock.now(), settled_at_));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Replays of a follower: when one is asked for, read, and given up.
+// The replays of a follower: when it requests, reads and ends one.
 #include <algorithm>
 #include <utility>
 
@@ -12,12 +12,12 @@ namespace sightline::subscriber {
 
 namespace {
 
-// A look-up ends sooner, found or not.
+// A look-up ends earlier than this, with or without a result.
 constexpr std::chrono::minutes kLookupLongest{1};
 
 }  // namespace
 
-// Answers that come while the replay has no place wait for one.
+// Answers for a replay without a place wait until it gets one.
 void Follower::read_replay() {
   if (!replay_ || shared_.places.wants(cache_)) return;
   if (shared_.places.has(cache_)) {
@@ -54,7 +54,7 @@ void Follower::take_place() {
   take_answers();
 }
 
-// A running replay is void. Without a connection the next one will ask.
+// Voids a running replay. Without a connection, the next connection requests one.
 void Follower::ask(std::optional<std::uint64_t> from) {
   if (!from) return;
   close_replay();
@@ -64,7 +64,7 @@ void Follower::ask(std::optional<std::uint64_t> from) {
   if (peers_ > 0) ask_at_ = std::max(shared_.clock.now(), settled_at_);
 }
 
-// A socket per request: what is left of an earlier answer goes away with its socket.
+// Each request has its own socket. Answers to an earlier request disappear with the earlier socket.
 void Follower::send_request() {
   answered_ = false;
   const auto endpoint = replay_at();
@@ -84,8 +84,8 @@ void Follower::send_request() {
   replay_deadline_ = shared_.clock.now() + shared_.options.replay_timeout;
 }
 
-// Nothing: its name is being looked up, after which it is asked for again. Empty, which libzmq
-// refuses: there is no address.
+// Returns empty while the name is looked up. The request is repeated after that. Returns an empty
+// text if there is no address. libzmq refuses that text.
 std::optional<std::string> Follower::replay_at() {
   const auto& name = origin_.replay.name();
   if (name.empty()) return origin_.replay.text();
@@ -108,7 +108,7 @@ void Follower::close_replay() {
 
 void Follower::meet_replay_deadlines(Instant now) {
   if (replay_deadline_ && now >= *replay_deadline_) {
-    // Answers that nobody has read are no silence.
+    // Unread answers are no silence: the silence may be the router's own delay.
     replay_deadline_ = now + shared_.options.replay_timeout;
     if (has_message(replay_.get())) {
       read_replay();

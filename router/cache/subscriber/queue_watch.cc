@@ -19,6 +19,7 @@ QueueWatch::Lag QueueWatch::least_lag(Instant now, Lag lag) {
 }
 
 void QueueWatch::read(Instant now, Lag lag) {
+  // A message ends the stillness, even one that waited.
   still_since_.reset();
   fresh_read_at_.reset();
   if (lag - least_lag(now, lag) <= kStillFor) fresh_read_at_ = now;
@@ -26,6 +27,7 @@ void QueueWatch::read(Instant now, Lag lag) {
 
 void QueueWatch::found_empty(Instant now) {
   if (!still_since_) still_since_ = now;
+  // Without a pause of kStillFor, only a fresh message proves that nothing waited before it.
   if (now - *still_since_ >= kStillFor) {
     empty_at_ = now;
   } else if (fresh_read_at_) {

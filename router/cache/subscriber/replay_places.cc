@@ -7,6 +7,7 @@
 namespace sightline::subscriber {
 
 void ReplayPlaces::want(CacheId cache) {
+  // A rank that asks again keeps its place in the order.
   if (taken_.contains(cache) || !waiting_.insert(cache).second) return;
   order_.push_back(cache);
 }

@@ -11,29 +11,33 @@
 
 namespace sightline::subscriber {
 
-// Whose replays are read: few at a time, the others in the order in which they came.
-// Thread safety: none.
+// Limits how many replays are read at a time. The other ranks wait in the order in which they came.
+// Thread safety: one thread at a time.
 class ReplayPlaces {
  public:
-  // Enough that ranks which look for requests every 100 ms, as vLLM's do, do not make a large
-  // fleet wait; few enough that answers come faster than their publishers drop them.
+  // vLLM's ranks look for requests every 100 ms, and a large fleet must not wait for them one by
+  // one. So several replays run. They are few, because answers must be read faster than their
+  // publishers drop them.
   static constexpr std::size_t kPlaces = 16;
 
-  // Waits for a place, unless it does so or has one.
+  // Waits for a place, unless the rank waits already or has one.
   void want(CacheId cache);
-  // Neither has a place nor waits for one any more.
+  // Returns the rank's place, and ends its wait.
   void give_up(CacheId cache);
-  // Gives a free place to who waits longest.
+  // Gives a free place to the rank that has waited longest. Empty if there is no place or no rank
+  // waits.
   std::optional<CacheId> next();
 
+  // Returns whether the rank has a place.
   [[nodiscard]] bool has(CacheId cache) const { return taken_.contains(cache); }
+  // Returns whether the rank waits for a place.
   [[nodiscard]] bool wants(CacheId cache) const { return waiting_.contains(cache); }
   [[nodiscard]] bool anybody_waits() const { return !waiting_.empty(); }
 
  private:
   std::set<CacheId> taken_;
   std::set<CacheId> waiting_;
-  std::deque<CacheId> order_;  // of those who wait
+  std::deque<CacheId> order_;  // of the waiting ranks
 };
 
 }  // namespace sightline::subscriber

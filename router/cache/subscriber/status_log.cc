@@ -13,7 +13,7 @@ namespace {
 using events::FeedStatus;
 using operations::FeedHealth;
 
-// The first of each: a rank newer than this build repeats them.
+// Logs only the first of each kind, because a rank newer than this build repeats them.
 void log_unknown(const FeedStatus& before, const FeedStatus& now) {
   const LogField cache{"engine", now.cache.value};
   const auto begins = [&](std::uint64_t events::NormaliserStatistics::*count) {
@@ -55,7 +55,7 @@ std::optional<std::uint32_t> told_block_size(const FeedStatus& status) {
   return facts.block_size_conflict ? facts.block_size_conflict : facts.block_size;
 }
 
-// Blocks that it stored before are known to be missing.
+// Returns whether blocks that the rank stored earlier are known to be missing.
 bool misses_past(const FeedStatus& status) {
   return status.facts.missing.forgotten && (status.facts.sequence || status.facts.replay_silent);
 }
@@ -72,6 +72,7 @@ void log_changes(const FeedStatus& before, const FeedStatus& now) {
   if (before.facts.block_size_conflict && !now.facts.block_size_conflict) {
     log(LogLevel::Warn, "KV events agree with the block size again", {cache});
   }
+  // Only the first one: a broken publisher sends many.
   if (before.undecodable_messages == 0 && now.undecodable_messages > 0) {
     log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {cache});
   }
@@ -92,7 +93,8 @@ void log_changes(const FeedStatus& before, const FeedStatus& now) {
 }
 
 bool is_news(const FeedStatus& before, const FeedStatus& now) {
-  // A conflict may end, by a restart, with the size that was in conflict.
+  // A restart may end a conflict with the size that was in conflict. So the size alone does not
+  // show it.
   return before.facts.health != now.facts.health || misses_past(before) != misses_past(now) ||
          told_block_size(before) != told_block_size(now) ||
          before.facts.block_size_conflict != now.facts.block_size_conflict;

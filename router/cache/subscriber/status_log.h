@@ -6,10 +6,10 @@
 
 namespace sightline::subscriber {
 
-// Writes what has changed in what is known of a rank, as far as somebody should hear of it.
+// Logs the changes of a rank's status that an operator should know about.
 void log_changes(const events::FeedStatus& before, const events::FeedStatus& now);
 
-// Another health, another block size, or other blocks that are known to be missing.
+// Returns whether the health, the block size, or the blocks known to be missing have changed.
 bool is_news(const events::FeedStatus& before, const events::FeedStatus& now);
 
 }  // namespace sightline::subscriber

@@ -15,10 +15,10 @@ namespace sightline::subscriber {
 
 namespace {
 
-// Signs of life, which are no messages: about 7 bytes each.
+// Heartbeats are no messages. Each has about 7 bytes.
 constexpr std::uint64_t kOverheadBytesPerSecond = 64;
-// Held of frames of the largest size: one that has not come whole, or several that wait because
-// nobody reads them; and of small ones.
+// How many frames of the largest size libzmq may hold. One may be incomplete. Several may wait
+// while the router does not read them. kSlackBytes is for small frames.
 constexpr std::uint64_t kWaitingFramesMax = 4;
 constexpr std::uint64_t kSlackBytes = 16U << 20U;
 
@@ -48,7 +48,8 @@ std::optional<TcpLink::Arrivals> TcpLink::look() {
   const auto info = info_of(descriptor_);
   int unread = 0;
   const bool is_known = ioctl(descriptor_, FIONREAD, &unread) == 0;
-  // Last: what was read before is this socket's if the descriptor is still this socket's.
+  // Compares the cookie last. If the descriptor still belongs to this socket, the values above do
+  // too.
   if (!info || !is_known || cookie_of(descriptor_) != cookie_) return std::nullopt;
   const std::uint64_t total = info->tcpi_bytes_received;
   Arrivals news{.silence = std::chrono::milliseconds(info->tcpi_last_data_recv),
@@ -59,7 +60,7 @@ std::optional<TcpLink::Arrivals> TcpLink::look() {
 }
 
 void TcpLink::shut() const {
-  const int copy = dup(descriptor_);  // whose it is cannot change any more
+  const int copy = dup(descriptor_);  // the copy keeps its socket
   if (copy < 0) return;
   if (cookie_of(copy) == cookie_) shutdown(copy, SHUT_RDWR);
   close(copy);

@@ -11,22 +11,26 @@
 
 namespace sightline::subscriber {
 
-// A TCP connection that is libzmq's, seen through its descriptor. libzmq may close it at any time,
-// and the number may be another socket's then: the kernel's cookie of a socket, which is never used
-// again, tells.
+// A TCP connection of libzmq, observed through its descriptor. libzmq may close it at any time, and
+// another socket may then get the same number. So the class compares the kernel's cookie of the
+// socket, which is never reused.
 class TcpLink {
  public:
-  // Nothing: it is not TCP, or gone.
+  // Empty if the descriptor is not TCP, or is closed.
   static std::optional<TcpLink> of(int descriptor);
 
+  // What look() found.
   struct Arrivals {
-    std::chrono::milliseconds silence{0};  // since data came last
-    std::uint64_t bytes_arrived = 0;       // since the last look
-    std::uint64_t bytes_in_kernel = 0;     // of all, that wait there
+    // The time since the last data came.
+    std::chrono::milliseconds silence{0};
+    // Bytes since the last look().
+    std::uint64_t bytes_arrived = 0;
+    // Bytes that wait in the kernel, of all that arrived.
+    std::uint64_t bytes_in_kernel = 0;
   };
-  // Nothing: it is gone.
+  // Returns the state of the connection. Empty if it is closed.
   std::optional<Arrivals> look();
-  // Ends the connection, if it is still there; libzmq then finds it ended.
+  // Ends the connection, if it still exists. libzmq then detects the end.
   void shut() const;
 
  private:
@@ -36,20 +40,24 @@ class TcpLink {
   std::uint64_t bytes_total_ = 0;
 };
 
-// How much libzmq holds of one socket's messages. Its own limit counts whole messages, so that one
-// whose frames never end is not bounded by it. What has arrived over the network less what was
-// received from libzmq is what it holds.
+// Counts the bytes of one socket's messages that libzmq holds. libzmq's own limit counts whole
+// messages, so it does not limit a message whose frames never end. The count is the bytes that
+// arrived over the network minus the bytes received from libzmq.
 class UnreadBytes {
  public:
+  // `frame_bytes_max` is the socket's limit for one frame.
   explicit UnreadBytes(std::size_t frame_bytes_max) : frame_bytes_max_(frame_bytes_max) {}
 
   struct Arrived {
-    std::uint64_t bytes = 0;      // since the last call
-    std::uint64_t in_kernel = 0;  // that libzmq has not got
+    // Bytes since the last call. `in_kernel` of them are not yet read by libzmq.
+    std::uint64_t bytes = 0;
+    std::uint64_t in_kernel = 0;
   };
-  // taken_total: of the socket's life. has_message: a whole one waits.
+  // Returns true if libzmq holds more than a rank ever sends. taken_total: bytes received in the
+  // socket's life. has_message: a whole message waits.
   bool is_too_much(const Arrived& arrived, std::uint64_t taken_total, Duration passed,
                    bool has_message);
+  // Begins again with a new connection.
   void clear() { held_ = 0; }
 
  private:

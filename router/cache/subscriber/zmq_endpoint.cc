@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kTcp = "tcp://";
 constexpr std::size_t kNameBytesMax = 253;  // RFC 1035
-// As libzmq says of what it refuses.
+// The words of libzmq for an endpoint that it refuses.
 constexpr std::string_view kInvalid = "Invalid argument";
 
 bool is_name(std::string_view host) {
@@ -45,12 +45,14 @@ Result<ZmqEndpoint> ZmqEndpoint::parse(std::string_view which, std::string text)
   endpoint.text_ = std::move(text);
   const std::string_view whole = endpoint.text_;
   if (!whole.starts_with(kTcp)) return endpoint;
-  // "tcp://SOURCE;HOST:PORT": libzmq takes the source for an interface of this machine.
+  // "tcp://SOURCE;HOST:PORT": libzmq treats the source as an interface of this machine.
   const auto source = whole.rfind(';');
   const auto begin = source == whole.npos ? kTcp.size() : source + 1;
+  // The last colon: an IPv6 address has colons too.
   const auto colon = whole.rfind(':');
   if (colon < begin || colon == whole.npos) return endpoint_refused(which, kInvalid);
   const auto host = whole.substr(begin, colon - begin);
+  // An address needs no look-up.
   if (is_numeric(host)) return endpoint;
   if (!is_name(host) || !is_port(whole.substr(colon + 1))) return endpoint_refused(which, kInvalid);
   endpoint.before_ = whole.substr(0, begin);

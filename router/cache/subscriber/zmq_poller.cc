@@ -46,10 +46,10 @@ ZmqPoller::~ZmqPoller() {
 
 void ZmqPoller::watch(void* socket, std::uint64_t token) {
   add(epoll_, descriptor_of(socket), token);
-  look_again(token);  // opening it may have taken in the news already
+  look_again(token);  // libzmq may have consumed the signal when it opened the socket
 }
 
-// libzmq closes the descriptor some time after the socket.
+// Called before the socket is closed, because libzmq closes the descriptor some time after it.
 void ZmqPoller::forget(void* socket) {
   SL_CHECK(epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor_of(socket), nullptr) == 0);
 }
@@ -57,6 +57,7 @@ void ZmqPoller::forget(void* socket) {
 void ZmqPoller::wake() const { eventfd_write(wake_up_, 1); }
 
 std::span<const std::uint64_t> ZmqPoller::wait(std::int64_t timeout_ms) {
+  // Tokens of look_again() are ready, so the wait must not block.
   ready_.clear();
   ready_.swap(again_);
   std::array<epoll_event, kEventsPerWait> events{};
@@ -68,6 +69,7 @@ std::span<const std::uint64_t> ZmqPoller::wait(std::int64_t timeout_ms) {
       ready_.push_back(token);
       continue;
     }
+    // Clears the signal. Otherwise the next wait would end immediately.
     eventfd_t cleared = 0;
     eventfd_read(wake_up_, &cleared);
   }

@@ -21,10 +21,10 @@ namespace {
 
 constexpr int kReconnectFirst_ms = 100;     // after a lost connection,
 constexpr int kReconnectLongest_ms = 2000;  // doubled up to this
-// A peer that accepts a connection and says nothing on it: a frozen process, or not ZMQ at all.
+// A peer may accept a connection and send nothing: a frozen process, or a process without ZMQ.
 constexpr int kHandshake_ms = 5000;
-constexpr std::size_t kShortFrameMax = 255;  // bytes; ZMTP's head of a longer frame is longer
-// After as much silence of ours the peer closes the connection.
+constexpr std::size_t kShortFrameMax = 255;  // bytes: ZMTP's header of a longer frame is longer
+// The peer closes the connection after as much silence of the router.
 constexpr int kHeartbeatLife_ms = 10'000;
 
 void set_option(void* socket, int option, int value) {
@@ -37,6 +37,7 @@ Result<ZmqSocket> open_socket(void* context, int type, const SocketLimits& limit
   const auto frame_bytes_max = static_cast<std::int64_t>(limits.frame_bytes_max);
   SL_CHECK(zmq_setsockopt(socket.get(), ZMQ_MAXMSGSIZE, &frame_bytes_max, sizeof frame_bytes_max) ==
            0);
+  // An unsent request must not delay the close.
   set_option(socket.get(), ZMQ_LINGER, 0);
   set_option(socket.get(), ZMQ_IPV6, 1);
   set_option(socket.get(), ZMQ_TCP_KEEPALIVE, 1);
@@ -57,7 +58,8 @@ Error endpoint_error(std::string_view which) {
   return endpoint_refused(which, zmq_strerror(reason));
 }
 
-// A PAIR socket that hears of the subscriber's connections. Nothing: no sockets left.
+// Opens a PAIR socket that receives reports about the subscriber's connections. Null: no sockets
+// are left.
 ZmqSocket open_monitor(void* context, void* subscriber) {
   static std::atomic<std::uint64_t> count = 0;
   const auto address = "inproc://links-" + std::to_string(count++);
@@ -67,7 +69,7 @@ ZmqSocket open_monitor(void* context, void* subscriber) {
   ZmqSocket monitor(zmq_socket(context, ZMQ_PAIR));
   if (!monitor) return nullptr;
   set_option(monitor.get(), ZMQ_LINGER, 0);
-  set_option(monitor.get(), ZMQ_RCVHWM, 0);  // libzmq's own thread writes it and must not wait
+  set_option(monitor.get(), ZMQ_RCVHWM, 0);  // libzmq's own thread writes to it and must not wait
   if (zmq_connect(monitor.get(), address.c_str()) != 0) return nullptr;
   return monitor;
 }
@@ -89,7 +91,7 @@ ZmqContext open_context() {
 Result<ZmqSocket> open_replay_socket(void* context, const std::string& endpoint,
                                      const SocketLimits& limits) {
   auto socket = SL_TRY(open_socket(context, ZMQ_DEALER, limits));
-  // One connection: what a second one brings would be half of an answer.
+  // Only one connection: a second one would bring only a part of an answer.
   set_option(socket.get(), ZMQ_RECONNECT_IVL, -1);
   if (zmq_connect(socket.get(), endpoint.c_str()) != 0) return endpoint_error("replay");
   return socket;
@@ -108,7 +110,7 @@ bool send_replay_request(void* socket, std::uint64_t from) {
          zmq_send(socket, start.data(), start.size(), ZMQ_DONTWAIT) >= 0;
 }
 
-// Events must not be written to a monitor that nobody reads, so they stop first.
+// Reports must not be written to a monitor that no thread reads. So they stop before it closes.
 EventsSocket::Sockets::~Sockets() {
   if (subscriber) zmq_socket_monitor(subscriber.get(), nullptr, 0);
 }
@@ -120,11 +122,13 @@ Result<EventsSocket> EventsSocket::open(void* context, const std::string& endpoi
   void* subscriber = sockets->subscriber.get();
   set_option(subscriber, ZMQ_HANDSHAKE_IVL, kHandshake_ms);
   set_option(subscriber, ZMQ_HEARTBEAT_IVL, static_cast<int>(limits.heartbeat.interval.count()));
+  // Over TCP, look_after_links() judges the silence: see Heartbeat.
   const bool is_tcp = endpoint.starts_with("tcp:");
   set_option(subscriber, ZMQ_HEARTBEAT_TIMEOUT,
              is_tcp ? 0 : static_cast<int>(limits.heartbeat.timeout.count()));
   set_option(subscriber, ZMQ_HEARTBEAT_TTL, kHeartbeatLife_ms);
   SL_CHECK(zmq_setsockopt(subscriber, ZMQ_SUBSCRIBE, "", 0) == 0);
+  // The monitor comes before the connection, to report all of its events.
   sockets->monitor = open_monitor(context, subscriber);
   if (!sockets->monitor)
     return internal_error("no ZMQ sockets left: raise the limit of open files");
@@ -137,7 +141,7 @@ Result<EventsSocket> EventsSocket::open(void* context, const std::string& endpoi
 std::optional<LinkEvent> EventsSocket::next_link_event() {
   Multipart message;
   while (message.receive(links())) {
-    // The first frame: 16 bits of event, 32 bits of value, in the machine's byte order.
+    // First frame: 16 bits of event, 32 bits of value, in the machine's byte order.
     std::uint16_t event = 0;
     std::uint32_t descriptor = 0;
     const auto frame = message.frames()[0];
@@ -166,6 +170,7 @@ bool EventsSocket::look_after_links(Duration since_last, std::uint64_t wire_byte
                                     bool message_waits) {
   UnreadBytes::Arrived arrived;
   for (auto& [descriptor, link] : links_) {
+    // A closed connection has no news. next_link_event() reports its end.
     const auto news = link.look();
     if (!news) continue;
     arrived.bytes += news->bytes_arrived;
@@ -176,7 +181,7 @@ bool EventsSocket::look_after_links(Duration since_last, std::uint64_t wire_byte
 }
 
 struct Multipart::Parts {
-  std::array<zmq_msg_t, kFramesMax + 1> messages{};  // the last one takes what is dropped
+  std::array<zmq_msg_t, kFramesMax + 1> messages{};  // the last one is for dropped frames
 };
 
 Multipart::Multipart() : parts_(std::make_unique<Parts>()) {
@@ -193,6 +198,7 @@ bool Multipart::receive(void* socket) {
     auto& part = parts_->messages[std::min(count_, kFramesMax)];
     if (zmq_msg_recv(&part, socket, ZMQ_DONTWAIT) < 0) return false;
     bytes_ += zmq_msg_size(&part);
+    // ZMTP 3 has a header of 2 bytes for a short frame and 9 bytes for a long one.
     wire_bytes_ += zmq_msg_size(&part) + (zmq_msg_size(&part) > kShortFrameMax ? 9 : 2);
     if (count_ < kFramesMax) {
       views_[count_++] = {static_cast<const std::uint8_t*>(zmq_msg_data(&part)),

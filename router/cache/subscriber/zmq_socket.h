@@ -21,9 +21,10 @@
 
 #include "router/cache/subscriber/tcp_link.h"
 
-// libzmq's objects as this module uses them. A socket belongs to the thread that opened it.
+// The objects of libzmq that this module uses. A socket belongs to the thread that opened it.
 namespace sightline::subscriber {
 
+// Closes a context. It waits until all sockets of the context are closed.
 struct CloseContext {
   void operator()(void* context) const;
 };
@@ -33,64 +34,70 @@ struct CloseSocket {
 using ZmqContext = std::unique_ptr<void, CloseContext>;  // outlives its sockets
 using ZmqSocket = std::unique_ptr<void, CloseSocket>;
 
-// A context for as many sockets as libzmq allows (65,535: about 16,000 ranks). Nothing when the
+// Returns a context for as many sockets as libzmq allows (65,535: about 16,000 ranks). Null if the
 // process has no file descriptors left.
 ZmqContext open_context();
 
-// How a connection is found dead of which TCP would say nothing for hours: the peer's host is
-// gone, it is frozen, or the network lets nothing through. libzmq answers on threads of its own,
-// however busy the rank is.
-// Over TCP look_after_links() judges the silence, not libzmq: while nobody reads a socket whose
-// queue is full it reads no answer either, and would close a healthy connection for our delay.
+// How a dead connection is detected that TCP would not report for hours. The peer's host may be
+// gone, or the peer frozen, or the network may drop everything. The peer's libzmq answers on its
+// own threads, however busy the rank is.
+//
+// Over TCP, look_after_links() judges the silence, not libzmq. While a socket's queue is full,
+// libzmq reads no answer either. It would close a healthy connection because of the router's own
+// delay.
 struct Heartbeat {
-  std::chrono::milliseconds interval{2000};  // between questions for a sign of life
-  std::chrono::milliseconds timeout{4000};   // longest wait for any
+  std::chrono::milliseconds interval{2000};  // between requests for a sign of life.
+  std::chrono::milliseconds timeout{4000};   // the longest wait for any data.
 };
 
+// Limits of one socket.
 struct SocketLimits {
-  // ZMQ_RCVHWM: a full queue holds the peer back. libzmq counts whole messages only.
+  // ZMQ_RCVHWM: a full queue holds the peer back. libzmq counts only whole messages.
   int messages_max = 0;
-  std::size_t frame_bytes_max = 0;  // a larger frame closes the connection it came on
-  Heartbeat heartbeat = {};         // of an events socket
+  std::size_t frame_bytes_max = 0;  // a larger frame closes its connection.
+  Heartbeat heartbeat = {};         // of an events socket.
 };
 
-// Sockets accept IPv4 and IPv6. Hosts to connect to are given by address: libzmq would look a name
-// up on the thread that serves all sockets. Errors: InvalidArgument, which says which endpoint
-// libzmq refuses or cannot bind and why; Unavailable, when its address is in use, be it by a socket
-// just closed; Internal, when the process has no sockets left.
+// Opens a DEALER to a replay socket, over IPv4 or IPv6. The endpoint has a numeric address: libzmq
+// would look a name up on the thread that serves all sockets. Errors: InvalidArgument, which says
+// which endpoint libzmq refuses or cannot bind and why. Unavailable, if its address is in use, even
+// by a socket closed a moment ago. Internal, if the process has no sockets left.
 Result<ZmqSocket> open_replay_socket(void* context, const std::string& endpoint,
                                      const SocketLimits& limits);
 
-// Whether a message, all of it, waits to be received. Takes the news that ZmqPoller waits for: what
-// waits is to be read, or looked at again.
+// Returns whether a whole message waits. The call consumes the signal that ZmqPoller waits for. So
+// read the waiting messages, or call look_again().
 bool has_message(void* socket);
 
-// Asks a replay socket for all messages from this one on; false: it cannot be sent.
+// Requests all messages from this number on. Returns false if the request cannot be sent.
 bool send_replay_request(void* socket, std::uint64_t from);
 
-// What happened to the connections of an events socket.
+// A change of the connections of an events socket.
 enum class LinkEvent : std::uint8_t {
-  Up,        // connected, and both sides speak ZMTP
-  Lost,      // closed by the peer, or by us for what came on it
-  Rejected,  // the same of one that was never up, on a bound socket: a probe of the port
-  Retrying,  // libzmq connects again by itself
+  Up,        // connected, and both sides speak ZMTP.
+  Lost,      // closed by the peer, or by the router because of data on it.
+  Rejected,  // closed before it was up, on a bound socket: a probe of the port.
+  Retrying,  // libzmq connects again on its own.
 };
 
-// A SUB socket of all topics, with news of its connections.
+// A SUB socket for all topics, with reports about its connections.
 class EventsSocket {
  public:
+  // Has the errors of open_replay_socket(). With `bind` it binds the endpoint, otherwise it
+  // connects.
   static Result<EventsSocket> open(void* context, const std::string& endpoint, bool bind,
                                    const SocketLimits& limits);
+  // The socket that receives messages.
   [[nodiscard]] void* messages() const { return sockets_->subscriber.get(); }
-  // Readable when next_link_event() has something.
+  // Readable if next_link_event() has something to return.
   [[nodiscard]] void* links() const { return sockets_->monitor.get(); }
-  // A connection closed that came before one that came up and was not up itself may be told as
-  // Lost: libzmq does not say which of them came up.
+  // Returns the next change, or empty. A connection that closes before it is up may be reported as
+  // Lost, if another connection came up in between. libzmq does not say which one came up.
   std::optional<LinkEvent> next_link_event();
-  // To be called every Heartbeat::interval while it is connected. Closes connections that have
-  // been silent for too long though all they brought is read, which next_link_event() then tells.
-  // True: libzmq holds more of a message that does not end than any rank sends; close the socket.
-  // message_waits: as has_message(messages()).
+  // Call this every Heartbeat::interval while the socket is connected. It closes a connection that
+  // was silent for too long, if all its data has been read. next_link_event() then reports that.
+  // Returns true if libzmq holds more of a message without end than any rank sends. The caller then
+  // closes the socket. message_waits: the result of has_message(messages()).
   bool look_after_links(Duration since_last, std::uint64_t wire_bytes_taken, bool message_waits);
 
  private:
@@ -102,16 +109,19 @@ class EventsSocket {
   EventsSocket(std::unique_ptr<Sockets> sockets, const SocketLimits& limits)
       : sockets_(std::move(sockets)), unread_(limits.frame_bytes_max), limits_(limits) {}
   std::unique_ptr<Sockets> sockets_;
-  std::set<std::uint32_t> opening_;  // descriptors of connections taken that are not up
-  std::map<int, TcpLink> links_;     // by descriptor
+  // Descriptors of accepted connections that are not up.
+  std::set<std::uint32_t> opening_;
+  // The TCP connections by descriptor.
+  std::map<int, TcpLink> links_;
+  // What libzmq holds of all connections.
   UnreadBytes unread_;
   SocketLimits limits_;
 };
 
-// The frames of one received message. Not copyable: it owns libzmq's buffers.
+// The frames of one received message. It cannot be copied, because it owns libzmq's buffers.
 class Multipart {
  public:
-  // More frames than this are read and dropped; ranks send 3 or 4.
+  // Frames beyond this number are read and dropped. Ranks send 3 or 4.
   static constexpr std::size_t kFramesMax = 8;
 
   Multipart();
@@ -119,12 +129,14 @@ class Multipart {
   Multipart(const Multipart&) = delete;
   Multipart& operator=(const Multipart&) = delete;
 
-  // False when no message is waiting. Replaces the frames received before.
+  // Receives a message, which replaces the frames of the one before. Returns false if no message
+  // waits.
   bool receive(void* socket);
+  // Returns the frames. The views are valid until the next receive().
   [[nodiscard]] std::span<const ByteView> frames() const { return {views_.data(), count_}; }
-  // Of all frames received, those dropped included.
+  // Returns the size of all frames, with the dropped ones.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  // The same as it came over the network, with ZMTP's heads of the frames.
+  // Returns the size as sent over the network, with ZMTP's frame headers.
   [[nodiscard]] std::size_t wire_bytes() const { return wire_bytes_; }
 
  private:

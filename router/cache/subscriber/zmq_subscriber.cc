@@ -23,14 +23,14 @@ namespace {
 using events::FeedStatus;
 
 constexpr Instant kNoTurn = Instant::max();  // the thread waits for messages
-// Until what had no memory is tried again.
+// The pause before a step that got no memory is tried again.
 constexpr std::chrono::milliseconds kTryAgain{100};
 
 struct FollowedFeed {
   std::unique_ptr<operations::OperationSink> sink;
   std::unique_ptr<Follower> follower;
-  Instant due = Instant::max();  // as in the queue of deadlines
-  bool is_broken = false;        // a step of it had no memory: its events are learned anew
+  Instant due = Instant::max();  // its key in `deadlines`
+  bool is_broken = false;        // a step got no memory: its blocks are loaded again
 };
 
 Error no_descriptors() {
@@ -90,24 +90,24 @@ struct EventSubscriber::State {
   std::atomic<Instant> turn_began = kNoTurn;
   std::atomic<std::uint64_t> held_hits = 0;
 
-  // The thread's own.
+  // Only the thread uses these.
   std::vector<Command> commands;
   std::size_t carried_out = 0;  // of these
-  bool has_broken = false;      // some follower is
-  bool has_lost_turn = false;   // what the poller told was perhaps lost
+  bool has_broken = false;      // some follower is broken
+  bool has_lost_turn = false;   // signals of the poller were perhaps lost
   ZmqPoller& poller = inbox->poller;
   Multipart message;
   ReplayPlaces places;
   std::map<CacheId, FollowedFeed> followers;
   std::set<CacheId> held_back;
-  bool is_scarce = false;  // room for more events was little at the last look
+  bool is_scarce = false;  // little room for more events was left at the last look
   Instant links_seen_at{};
   std::set<std::pair<Instant, CacheId>> deadlines;  // of the followers that have one
 
-  std::optional<WorkerThread> thread;  // ends before all of the above
+  std::optional<WorkerThread> thread;  // ends before all members above
 };
 
-// Sockets are closed on the thread that opened them.
+// ZMQ sockets must be closed on the thread that opened them.
 void EventSubscriber::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (!run_step([&] { turn(stop); })) has_lost_turn = true;
@@ -116,7 +116,7 @@ void EventSubscriber::State::run(const std::stop_token& stop) {
 }
 
 void EventSubscriber::State::turn(const std::stop_token& stop) {
-  // One that finds no memory is tried again with the next turn, before others are taken.
+  // A command that gets no memory is tried again in the next turn, before others are taken.
   if (carried_out == commands.size()) {
     commands = inbox->take();
     carried_out = 0;
@@ -146,7 +146,7 @@ void EventSubscriber::State::carry_out(Command& command) {
   });
 }
 
-// What a step had begun that found no memory may be half applied.
+// A step without memory may be half applied.
 void EventSubscriber::State::follower_step(CacheId cache,
                                            const std::function<void(Follower&)>& step) {
   const auto entry = followers.find(cache);
@@ -158,7 +158,7 @@ void EventSubscriber::State::follower_step(CacheId cache,
   });
   if (is_done) return;
   followed.is_broken = has_broken = true;
-  // Nothing of it is proved until that: there may be no memory for a while.
+  // Until mend(), nothing about the rank is proved. Memory may be short for a while.
   run_step([&] {
     FeedStatus status = followed.follower->status();
     status.facts.health = operations::FeedHealth::Replaying;
@@ -166,7 +166,7 @@ void EventSubscriber::State::follower_step(CacheId cache,
   });
 }
 
-// The lost step is a gap that no sequence shows: the state is dropped and learned by a replay.
+// No sequence number shows the lost step. So the blocks are dropped and loaded by a replay.
 void EventSubscriber::State::mend() {
   if (std::exchange(has_lost_turn, false)) read_all();
   if (!std::exchange(has_broken, false)) return;
@@ -229,7 +229,7 @@ Result<std::unique_ptr<Follower>> EventSubscriber::State::open(Order order,
 void EventSubscriber::State::refuse(CacheId cache, const Error& error) {
   {
     const MutexLock lock(mutex);
-    if (statuses.erase(cache) == 0) return;  // removed meanwhile
+    if (statuses.erase(cache) == 0) return;  // another thread removed it
   }
   if (options.on_refused) options.on_refused(cache, error);
 }
@@ -293,7 +293,7 @@ void EventSubscriber::State::look_after_links() {
   }
 }
 
-// Of the next deadline; -1: none.
+// Returns the time until the next deadline. -1: no deadline.
 std::int64_t EventSubscriber::State::wait_ms() const {
   if (followers.empty()) return -1;
   auto next = links_seen_at + options.follow.heartbeat.interval;
@@ -303,7 +303,7 @@ std::int64_t EventSubscriber::State::wait_ms() const {
   return std::max<std::int64_t>(left.count(), 0);
 }
 
-// After anything was done to a follower.
+// Runs after each step of a follower.
 void EventSubscriber::State::settle(CacheId cache, FollowedFeed& followed) {
   const auto due = followed.follower->deadline();
   if (due != followed.due) {

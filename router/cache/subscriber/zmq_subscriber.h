@@ -21,43 +21,48 @@
 
 namespace sightline::subscriber {
 
+// Settings of the subscriber.
 struct SubscriberOptions {
   FollowOptions follow = {};
   events::StreamOptions stream = {};
-  // Events received and not applied, of all ranks together; beyond it they are not read.
+  // The maximum of received events that are not applied, for all ranks together. Beyond it, sockets
+  // are not read. Setting: events.held_bytes_max.
   std::size_t held_bytes_max = 512U << 20U;
-  // For the blocks whose engine hashes are remembered, of all ranks together: those of as many
-  // blocks as the index takes.
+  // Memory for the blocks whose engine hashes are remembered, for all ranks together. The default
+  // is for as many blocks as the index takes.
   std::size_t handle_bytes_max = 16'000'000 * events::kHandleBytes;
-  // What the two are charged to besides; both outlive the subscriber. Null: to nothing.
+  // Budgets that the two limits are also charged to. Both outlive the subscriber. Null: no further
+  // budget.
   ByteBudget* held_memory = nullptr;
   ByteBudget* handle_memory = nullptr;
-  // Told when a rank's health or the block size of its events has changed, on the subscriber's
-  // thread and before it reads on: must be quick.
+  // Called when a rank's health or the block size of its events has changed. It runs on the
+  // subscriber's thread before more is read, so it must be quick.
   std::function<void(const events::FeedStatus&)> on_change = nullptr;
-  // Told, likewise, after anything was done to a rank, after the operations that it caused: about
-  // once for each time that messages of it are read.
+  // Called in the same way after each step of a rank, after the operations that the step caused. It
+  // runs about once for each time that the rank's messages are read.
   std::function<void(const events::FeedStatus&)> on_status = nullptr;
-  // Told, likewise, of a rank that cannot be followed; it is unknown by then.
-  // Errors: InvalidArgument, which says which endpoint is refused or cannot be bound and why;
-  // Internal, when the process has no sockets left.
+  // Called in the same way for a rank that cannot be followed. The subscriber has forgotten it by
+  // then. Errors: InvalidArgument, which says which endpoint is refused or cannot be bound and why.
+  // Internal, if the process has no sockets left.
   std::function<void(CacheId, const Error&)> on_refused = nullptr;
-  hosts::Lookup* names = nullptr;  // of ranks' hosts; outlives the subscriber. Null: its own
+  // Looks up the host names of ranks. It outlives the subscriber. Null: the subscriber makes its
+  // own.
+  hosts::Lookup* names = nullptr;
 };
 
-// Makes what takes the operations of a cache that is to be followed. On the subscriber's thread, as
-// are all calls of what it makes.
+// Makes the sink for the operations of a cache that will be followed. It runs on the subscriber's
+// thread, as do all calls of the sink.
 using SinkMaker = std::function<std::unique_ptr<operations::OperationSink>(CacheId)>;
 
-// Reads the KV events of many ranks: ZMQ SUB per rank, and a DEALER while a replay runs. One
-// thread of its own does all of it.
+// Reads the KV events of many ranks: a ZMQ SUB socket for each rank, and a DEALER while a replay
+// runs. One thread of its own does all work.
 //
-// Thread safety: all methods from any thread. Scheme and clock outlive it.
+// Thread safety: any thread may call any method. Scheme and clock outlive it.
 class EventSubscriber {
   struct State;
 
  public:
-  // Errors: Internal, when the process has no file descriptors or threads left.
+  // Error: Internal, if the process has no file descriptors or threads left.
   static Result<std::unique_ptr<EventSubscriber>> create(const SubscriberOptions& options,
                                                          const keys::Scheme& scheme,
                                                          SinkMaker make_sink, const Clock& clock);
@@ -66,28 +71,30 @@ class EventSubscriber {
   EventSubscriber(const EventSubscriber&) = delete;
   EventSubscriber& operator=(const EventSubscriber&) = delete;
 
-  // Starts to follow a rank; it need not be up yet, nor must an address to bind be free.
-  // rank.id must not be followed already. Returns at once, however busy the subscriber's
-  // thread is; that opens the sockets, and tells on_refused where it cannot.
+  // Starts to follow a rank. The rank need not be up yet, and an address to bind need not be free.
+  // rank.id must not be followed already. Returns immediately, however busy the subscriber's thread
+  // is. That thread opens the sockets, and calls on_refused if it cannot.
   void add(const FeedEndpoints& endpoints, events::NormaliserOptions cache);
-  // Stops following it and clears its cache, soon after the return. Unknown: nothing.
+  // Stops to follow a rank and clears its cache, soon after the return. Ignores an unknown rank.
   void remove(CacheId cache);
 
-  // What is known of the rank has proved wrong: forgets it, soon after the return, and learns it
-  // anew, from a replay or from the next message on. Unknown: nothing.
+  // The blocks of a rank proved wrong. Forgets them, soon after the return, and loads them again
+  // from a replay or from the next message on. Ignores an unknown rank.
   void relearn(CacheId cache, bool replay);
 
-  // Has a rank's events looked at, soon after the return, so that its status tells whether all
-  // of them are applied; see Follower::look(). Unknown: nothing.
+  // Reads a rank's events soon after the return, so its status shows whether all of them are
+  // applied. See Follower::look(). Ignores an unknown rank.
   void look(CacheId cache);
 
-  // State of one rank after its last message; nothing when it is not followed.
+  // Returns the state of a rank after its last message. Empty if it is not followed.
   [[nodiscard]] std::optional<events::FeedStatus> status(CacheId cache) const;
-  // Of all ranks, in the order of their ids.
+  // Returns the states of all ranks, in the order of their ids.
   [[nodiscard]] std::vector<events::FeedStatus> statuses() const;
-  // How long the thread has been busy since it last waited for messages; zero while it waits.
+  // Returns how long the thread has been busy since it last waited for messages. Zero while it
+  // waits.
   [[nodiscard]] Duration turn_age() const;
-  // Of all ranks: bytes received and not applied, and how often these came near their maximum.
+  // Return, for all ranks: the bytes received and not applied, and how often these came near their
+  // maximum.
   [[nodiscard]] std::size_t held_bytes() const;
   [[nodiscard]] std::uint64_t held_hits() const;
 

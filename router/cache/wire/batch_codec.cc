@@ -15,7 +15,7 @@ namespace {
 
 using Kind = MsgpackReader::Kind;
 
-// Fields of an event by their place in the array form of vLLM; the map form names them.
+// Fields of a store by their place in the array form of vLLM. In the map form they have names.
 constexpr std::array<std::string_view, 15> kStoredFields = {"block_hashes",
                                                             "parent_block_hash",
                                                             "token_ids",
@@ -31,28 +31,28 @@ constexpr std::array<std::string_view, 15> kStoredFields = {"block_hashes",
                                                             "ownership",
                                                             "session_id",
                                                             "cache_salt"};
-constexpr std::size_t kPlaces = 14;    // of these have one in the array form
-constexpr std::size_t kNamedFrom = 6;  // there, named fields may follow in a map from here on
-// Parts of names of fields that may tell one content from another.
+constexpr std::size_t kPlaces = 14;    // places in the array form, for the first of these
+constexpr std::size_t kNamedFrom = 6;  // From here on, a map of named fields may follow there.
+// Parts of the names of fields that may distinguish one content from another.
 constexpr std::array<std::string_view, 18> kContentNames = {
     "salt",  "key",   "lora",   "adapter", "mm_",    "modal",     "media",  "image", "video",
     "audio", "embed", "digest", "content", "prompt", "namespace", "tenant", "token", "hash"};
 constexpr std::array<std::string_view, 5> kRemovedFields = {"block_hashes", "medium", "group_idx",
                                                             "locality", "remaining_copy_counts"};
 
-// The bytes of each field's value; empty where the event has none.
+// The bytes of each field's value. Empty for a field that the event does not have.
 template <std::size_t kCount>
 using Fields = std::array<ByteView, kCount>;
 
-// One event, taken apart but not read.
+// One event, split into type and fields. The fields are not read.
 struct RawEvent {
   std::string_view type;
   bool map = false;
   MsgpackReader body;     // at the first field
-  std::size_t count = 0;  // fields left
+  std::size_t count = 0;  // fields that follow
 };
 
-// What the events still to come may hold together.
+// How much the remaining events of the batch may hold together.
 struct Budget {
   std::size_t blocks = kBlocksPerBatchMax;
   std::size_t tokens = kTokensPerBatchMax;
@@ -77,7 +77,7 @@ void note_unknown_field(std::string_view name, ByteView value, BlockStored& even
                   [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
 }
 
-// store: takes note of fields that have no place in it.
+// If `store` is given, records the fields that are not in `names` there.
 template <std::size_t kCount>
 bool read_fields(RawEvent event, const std::array<std::string_view, kCount>& names,
                  Fields<kCount>& fields, BlockStored* store = nullptr) {
@@ -136,7 +136,7 @@ std::int64_t token_of(MsgpackInteger value) {
   return static_cast<std::int64_t>(value.bits);
 }
 
-// A token, or a pair of neighbours, of which it takes the first.
+// Reads a token, or a pair of neighbours and returns the first of them.
 std::optional<MsgpackInteger> read_token(MsgpackReader& reader, bool paired) {
   if (!paired) return reader.integer();
   if (reader.array() != 2U) return std::nullopt;
@@ -165,7 +165,7 @@ std::optional<std::string> read_text(MsgpackReader& reader) {
   return std::string(*text);
 }
 
-// Only a text is a salt that a request can have.
+// Only a text can be the salt of a request.
 bool read_salt(ByteView field, BlockStored& event) {
   if (is_absent(field)) return true;
   MsgpackReader reader(field);
@@ -175,7 +175,7 @@ bool read_salt(ByteView field, BlockStored& event) {
   return event.cache_salt.has_value();
 }
 
-// GPU: vLLM's default. FS and OBJ: vLLM before August 2026; CPU_PINNED, DISK, EXTERNAL: SGLang.
+// GPU is vLLM's default. vLLM before August 2026 has FS and OBJ. SGLang has the other names.
 std::optional<operations::Tier> tier_of(ByteView field) {
   if (is_absent(field)) return operations::Tier::Gpu;
   const auto medium = MsgpackReader(field).text();
@@ -208,7 +208,7 @@ bool read_group(ByteView field, std::optional<std::int64_t>& group) {
   return true;
 }
 
-// A pair [identifier, offset]; anything else in array form leaves the block opaque.
+// Reads a pair [identifier, offset]. The content of any other array is unknown: opaque.
 bool read_pair(MsgpackReader& reader, BlockExtra& extra) {
   const auto bytes = reader.skip(kNestingMax);
   if (!bytes) return false;
@@ -228,7 +228,7 @@ bool read_pair(MsgpackReader& reader, BlockExtra& extra) {
   return true;
 }
 
-// The extra keys of one block: LoRA name first, then media, salt, embeds (vLLM 0.17 to 0.32).
+// Reads the extra keys of one block: LoRA name, then media, salt, embeds (vLLM 0.17 to 0.32).
 bool read_extra(MsgpackReader& reader, const std::optional<std::string>& lora, BlockExtra& extra,
                 Budget& budget) {
   if (reader.nil()) return true;
@@ -274,7 +274,7 @@ KvEvent read_stored(const RawEvent& raw, Budget& budget) {
   if (!read_fields(raw, kStoredFields, fields, &event)) return broken(true, "names of fields");
   const auto& [hashes, parent, tokens, block_size, lora_id, medium, lora_name, extra_keys, group,
                kind, window, locality, ownership, session, salt] = fields;
-  // group_idx came after the offsets of media keys (vLLM 0.20 and 0.19).
+  // vLLM has offsets of media keys since 0.19 and group_idx since 0.20, so group_idx implies both.
   event.offsets_stated = raw.map || raw.count >= 9;
   if (!read_hashes(hashes, event.hashes, budget)) return broken(true, "block_hashes");
   if (!is_absent(parent)) {
@@ -321,7 +321,7 @@ KvEvent read_removed(const RawEvent& raw, Budget& budget) {
   return event;
 }
 
-// Type and fields of one event in either form; the type may stand anywhere in a map.
+// Returns the type and fields of one event. In a map, the type may be at any place.
 std::optional<RawEvent> open_event(ByteView bytes) {
   RawEvent event{.type = {}, .body = MsgpackReader(bytes)};
   if (event.body.peek() == Kind::Array) {

@@ -11,32 +11,37 @@
 
 namespace sightline::wire {
 
-// Limits on one payload; far above what engines send.
+// Limits on one payload, far above what engines send.
 inline constexpr std::size_t kPayloadBytesMax = 64U << 20U;
 inline constexpr std::size_t kNestingMax = 8;
 inline constexpr std::size_t kEventsPerBatchMax = 1U << 16U;
 inline constexpr std::size_t kTokensPerEventMax = 1U << 22U;
-// Of all events together. A value takes a byte of the payload and up to 56 bytes of memory: these
-// keep a batch below 300 MB, whatever its bytes say.
+// Limits on all events of a batch together. A value takes one byte of the payload and up to 56
+// bytes of memory. These limits keep any batch below 300 MB.
 inline constexpr std::size_t kBlocksPerBatchMax = 1U << 20U;
 inline constexpr std::size_t kTokensPerBatchMax = 1U << 23U;
 inline constexpr std::size_t kExtrasPerBatchMax = 1U << 20U;
 inline constexpr std::size_t kMediaPerBlockMax = 1U << 12U;
-inline constexpr std::size_t kTextBytesMax = 4096;  // identifiers, salts, LoRA names
+// For identifiers, salts and LoRA names.
+inline constexpr std::size_t kTextBytesMax = 4096;
 
-// Decodes the payload of one message of a KV event publisher (msgpack), in the form that vLLM has
-// made and SGLang took over. The format is told from the bytes, never from a version: events as
-// arrays (vLLM 0.9 to 0.23, SGLang) and as maps (vLLM from 0.24, keys in any order), hashes as
-// integers or bytes, every shape of extra_keys up to vLLM 0.32. Further array elements are ignored,
-// but for a map of named fields (SGLang).
+// Decodes the payload of one message of a KV event publisher (msgpack). vLLM made this form, and
+// SGLang uses it too. The decoder finds the format in the bytes and never looks at a version. It
+// reads:
+// - events as arrays (vLLM 0.9 to 0.23, SGLang) and as maps with keys in any order (vLLM from
+//   0.24),
+// - hashes as integers or as bytes,
+// - every shape of extra_keys up to vLLM 0.32.
 //
-// Named fields of a store that this build does not know: what is empty (nil, arrays of that) is
-// ignored. Any other is noted, as it may mean what nobody has thought of; and where its name says
-// that it may name the content (salt, adapter, media, namespace and the like), the content is
-// unclear. The rest is ignored: engines add fields for attribution, and a store without a name for
-// its content is the same store.
-// Errors: Corrupt (not a batch at all), TooLarge, both blamed on the worker. A single broken
-// event in a sound batch becomes a MalformedEvent.
+// It ignores further array elements, except a map of named fields (SGLang).
+//
+// A store may have named fields that this build does not know. An empty one (nil, or arrays of nil)
+// is ignored. Any other sets BlockStored::unknown_field, because it may change the meaning. If its
+// name suggests that it names the content (salt, adapter, media, namespace and the like), it also
+// sets `unclear`. Other fields do not make the content unclear, because engines add fields for
+// attribution that do not change the store.
+// Errors: Corrupt if the payload is no batch at all, and TooLarge. Both blame the worker. A single
+// broken event in a sound batch becomes a MalformedEvent.
 Result<EventBatch> decode_batch(ByteView payload);
 
 }  // namespace sightline::wire

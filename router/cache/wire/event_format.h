@@ -12,22 +12,25 @@
 
 namespace sightline::wire {
 
-// What events mean where no byte of them shows it.
+// Facts about a family's events that no byte of an event shows.
 struct EventRules {
-  // A store of two or more held blocks reports that they were reused; else each is one more copy.
+  // If true, a store of two or more held blocks reports that they were reused. Else each of these
+  // blocks is one more copy.
   bool repeats_report_reuse = false;
-  // Values from here on stand for media of which nothing else is known; nothing: there are none.
+  // Token values from this one on denote media. An event has no other information about this media.
+  // Empty if the family has no media values.
   std::optional<std::int64_t> sentinels_from;
 };
 
-// How the engines of one family tell their events.
-// Thread safety: all methods from any thread; it keeps nothing.
+// The encoding of the KV events of one engine family.
+// Thread safety: any thread may call any method. An implementation keeps no state.
 class EventFormat {
  public:
   virtual ~EventFormat() = default;
 
-  // The payload of one message of an event publisher. Errors: as decode_batch().
+  // Decodes the payload of one message of an event publisher. Returns the errors of decode_batch().
   [[nodiscard]] virtual Result<EventBatch> decode(ByteView payload) const = 0;
+  // Returns the same rules for the whole life of the process.
   [[nodiscard]] virtual EventRules event_rules() const = 0;
 };
 

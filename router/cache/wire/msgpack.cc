@@ -13,7 +13,7 @@ namespace sightline::wire {
 
 namespace {
 
-// First bytes of values, msgpack specification.
+// First bytes of values, from the msgpack specification.
 constexpr std::uint8_t kNil = 0xc0;
 constexpr std::uint8_t kReserved = 0xc1;
 constexpr std::uint8_t kFalse = 0xc2;
@@ -38,12 +38,13 @@ constexpr bool is_fixed_map(std::uint8_t tag) { return tag >= 0x80 && tag <= 0x8
 constexpr bool is_fixed_array(std::uint8_t tag) { return tag >= 0x90 && tag <= 0x9f; }
 constexpr bool is_fixed_text(std::uint8_t tag) { return tag >= 0xa0 && tag <= 0xbf; }
 
-// Bytes of the integer or length that follows a tag of a family whose members double in width.
+// Returns the bytes of the integer or length after a tag. The tags of a family double in width.
 constexpr std::size_t width_of(std::uint8_t tag, std::uint8_t narrowest, std::size_t first = 1) {
   return first << static_cast<unsigned>(tag - narrowest);
 }
 
-// Bytes of a value with its tag, where the tag alone says it: numbers, booleans and nil. 0: others.
+// Returns, for each tag, the size of its value with the tag, if the tag alone determines it. That
+// is so for numbers, booleans and nil. 0 for all others.
 constexpr std::array<std::uint8_t, 256> fixed_bytes() {
   std::array<std::uint8_t, 256> bytes{};
   for (std::size_t tag = 0; tag < bytes.size(); ++tag) {
@@ -83,6 +84,8 @@ MsgpackReader::Kind MsgpackReader::peek() const {
   return Kind::Other;
 }
 
+// Loads eight bytes and shifts, which is faster than single bytes. Near the end of the payload
+// fewer than eight bytes are left.
 std::optional<std::uint64_t> MsgpackReader::big_endian(std::size_t width) {
   if (left() < width) return std::nullopt;
   std::uint64_t value = 0;
@@ -166,6 +169,7 @@ std::optional<std::size_t> MsgpackReader::array() {
   const auto tag = bytes_[position_++];
   const auto count = is_fixed_array(tag) ? std::optional<std::uint64_t>(tag & 0x0fU)
                                          : big_endian(width_of(tag, kArray16, 2));
+  // Each element takes at least one byte. This check also bounds what callers allocate for it.
   if (!count || *count > left()) return std::nullopt;
   return static_cast<std::size_t>(*count);
 }
@@ -175,6 +179,7 @@ std::optional<std::size_t> MsgpackReader::map() {
   const auto tag = bytes_[position_++];
   const auto count = is_fixed_map(tag) ? std::optional<std::uint64_t>(tag & 0x0fU)
                                        : big_endian(width_of(tag, kMap16, 2));
+  // Each pair takes at least two bytes.
   if (!count || *count > left() / 2) return std::nullopt;
   return static_cast<std::size_t>(*count);
 }
@@ -237,7 +242,9 @@ std::uint64_t MsgpackReader::skip_fixed(std::uint64_t count_max) {
 
 std::optional<ByteView> MsgpackReader::skip(std::size_t nesting_max) {
   const auto begin = position_;
-  std::vector<std::uint64_t> open_counts = {1};  // values still to read, outermost first
+  // Keeps its own stack, which nesting_max bounds. Recursion would let a payload exhaust the
+  // thread's.
+  std::vector<std::uint64_t> open_counts = {1};
   while (!open_counts.empty()) {
     // Most of what engines send is arrays of numbers.
     open_counts.back() -= skip_fixed(open_counts.back());
@@ -259,6 +266,7 @@ std::optional<std::vector<std::uint32_t>> MsgpackReader::counts(std::size_t size
   const auto count = peek() == Kind::Array ? array() : std::nullopt;
   if (!count || *count != size) return std::nullopt;
   std::vector<std::uint32_t> all;
+  // The payload has at least `size` bytes, as array() has checked.
   all.reserve(size);
   for (std::size_t i = 0; i < size; ++i) {
     const auto value = integer();
@@ -275,6 +283,7 @@ bool is_empty_value(ByteView value, std::size_t nesting_max) {
   const auto count = reader.peek() == MsgpackReader::Kind::Array ? reader.array() : std::nullopt;
   if (!count) return false;
   for (std::size_t i = 0; i < *count; ++i) {
+    // skip() refuses deep nesting, so the recursion is bounded too.
     const auto element = reader.skip(nesting_max);
     if (!element || !is_empty_value(*element, nesting_max)) return false;
   }

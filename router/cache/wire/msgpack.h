@@ -12,8 +12,8 @@
 
 namespace sightline::wire {
 
-// An integer of any width as msgpack carries it: bits is the two's complement of the value, so a
-// plain unsigned value where negative is false.
+// An integer of any width that msgpack allows. `bits` is the two's complement of the value. If
+// `negative` is false, it is the plain unsigned value.
 struct MsgpackInteger {
   std::uint64_t bits = 0;
   bool negative = false;
@@ -21,15 +21,16 @@ struct MsgpackInteger {
 
 // Reads msgpack (the specification of 2013, as msgspec writes it) from front to back.
 //
-// Nothing is believed before it is seen: a length or count larger than the bytes that are left is
-// refused when it is read. Every read returns nothing when the next value is of another kind or
-// the bytes end; the position is then unspecified, so give up. Views are into the bytes, which
-// outlive the reader.
-// Thread safety: none.
+// The reader trusts no length or count. It refuses one that is larger than the remaining bytes when
+// it reads it. A read returns an empty value if the next value is of another kind or if the bytes
+// end. The position is then unspecified, and the caller must stop. Returned views point into the
+// bytes, which must outlive the reader.
+// Thread safety: one thread at a time.
 class MsgpackReader {
  public:
   enum class Kind : std::uint8_t {
-    End,  // no bytes left
+    // No bytes are left.
+    End,
     Nil,
     Boolean,
     Integer,
@@ -38,47 +39,57 @@ class MsgpackReader {
     Binary,
     Array,
     Map,
-    Other,  // extension types and the reserved byte
+    // Extension types and the reserved byte.
+    Other,
   };
 
   explicit MsgpackReader(ByteView bytes) : bytes_(bytes) {}
 
-  // Kind of the next value, which is not consumed.
+  // Returns the kind of the next value, without consuming it.
   [[nodiscard]] Kind peek() const;
   [[nodiscard]] bool at_end() const { return position_ == bytes_.size(); }
 
+  // Each of these consumes the next value if it has the right kind. nil() returns whether it did.
   bool nil();
   std::optional<MsgpackInteger> integer();
-  // Integers too, as the writer may shorten whole numbers.
+  // Accepts integers too, because the writer may shorten whole numbers.
   std::optional<double> number();
   std::optional<std::string_view> text();
   std::optional<ByteView> binary();
-  // Number of elements or of pairs that follow; at most the bytes left (half of them for pairs).
+  // Return the number of elements or pairs that follow. It is at most the number of remaining
+  // bytes, for pairs at most half of it.
   std::optional<std::size_t> array();
   std::optional<std::size_t> map();
-  // An array of so many numbers from 0 on; those beyond 32 bits are read as the largest.
+  // Reads an array of `size` numbers from 0 on. A number beyond 32 bits is read as the largest
+  // 32-bit number.
   std::optional<std::vector<std::uint32_t>> counts(std::size_t size);
 
-  // Consumes the next value whole, whatever it is, and returns its bytes. Nothing when it is cut
-  // short, holds more than nesting_max levels of arrays and maps, or the reserved byte.
+  // Consumes the next value whole, of any kind, and returns its bytes. Returns empty if the value
+  // is cut short, has the reserved byte, or nests more than nesting_max arrays and maps.
   std::optional<ByteView> skip(std::size_t nesting_max);
 
  private:
+  // Returns the number of bytes that are not consumed.
   [[nodiscard]] std::size_t left() const { return bytes_.size() - position_; }
+  // Reads an unsigned integer of 1, 2, 4 or 8 bytes.
   std::optional<std::uint64_t> big_endian(std::size_t width);
+  // Consumes `length` bytes.
   std::optional<ByteView> take(std::uint64_t length);
+  // Reads a length of that many bytes, then consumes as many bytes as it says.
   std::optional<ByteView> sized(std::size_t length_width);
-  // The number of values inside the next one; leaves and their content are consumed.
+  // Opens the next value and returns how many values are inside it. A value without values inside
+  // is consumed whole, and the result is 0.
   std::optional<std::uint64_t> open();
   std::optional<std::uint64_t> open_wide(std::uint8_t tag);
-  // Consumes at most so many values of fixed length, and returns how many there were.
+  // Consumes values of fixed length, at most count_max, and returns how many it consumed.
   std::uint64_t skip_fixed(std::uint64_t count_max);
 
   ByteView bytes_;
   std::size_t position_ = 0;
 };
 
-// Nil, or an array of what is empty: says nothing. No deeper nested than this.
+// Returns whether a value has no content: nil, or an array of values without content. Nesting
+// deeper than nesting_max counts as content.
 bool is_empty_value(ByteView value, std::size_t nesting_max);
 
 }  // namespace sightline::wire

@@ -11,14 +11,16 @@
 
 namespace sightline::families {
 
-// The implementation of a family. Lives for ever.
+// Returns the implementation of a family. It lives as long as the process.
 const family::Family& family_of(contract::EngineFamily family);
 
-// The family whose servers call themselves so in "owned_by" of their models; null: none known.
+// Returns the family whose servers name themselves so in "owned_by" of their models. Null if no
+// family does.
 const family::Family* owner_of(std::string_view owned_by);
 
-// Those of all families: which one reads a body that the router does not read is known only when
-// it is sent. Lives for ever.
+// Returns the members of all families to replace in a body that the router does not parse. The
+// worker, and with it the family, is chosen only when the body is sent. The list lives as long as
+// the process.
 std::span<const openai::FixedMember> unread_members();
 
 }  // namespace sightline::families

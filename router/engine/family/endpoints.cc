@@ -17,7 +17,7 @@ struct HostPort {
   std::string_view port;
 };
 
-// "tcp://host:port" taken apart; the port a number above 0.
+// Splits "tcp://host:port". The port is a number above 0.
 std::optional<HostPort> tcp_endpoint(std::string_view text) {
   constexpr std::string_view kScheme = "tcp://";
   const std::size_t colon = text.rfind(':');
@@ -32,6 +32,7 @@ std::optional<HostPort> tcp_endpoint(std::string_view text) {
 bool is_wildcard(std::string_view host) { return host == "*" || host == "[::]" || host == "::"; }
 
 std::string tcp_text(std::string_view host, std::string_view port) {
+  // An IPv6 address needs brackets before the port.
   const bool needs_brackets = host.find(':') != std::string_view::npos && !host.starts_with('[');
   std::string text = "tcp://";
   text += needs_brackets ? "[" + std::string(host) + "]" : std::string(host);
@@ -71,6 +72,7 @@ Result<std::string> resolve_replay_endpoint(std::string_view engine_side,
   if (is_ipc(engine_side)) return std::string(engine_side);
   const auto endpoint = tcp_endpoint(engine_side);
   if (!endpoint) return bad_endpoint(engine_side);
+  // The replay socket always binds, so 0.0.0.0 means all addresses here.
   const bool is_any = is_wildcard(endpoint->host) || endpoint->host == "0.0.0.0";
   return is_any ? tcp_text(worker_host, endpoint->port) : std::string(engine_side);
 }

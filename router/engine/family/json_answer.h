@@ -8,16 +8,17 @@
 #include "common/base/json.h"
 #include "common/base/result.h"
 
-// Reading what a server answers to the router's own questions. Pure.
+// Reads the answers of servers to the router's own requests. Pure.
 namespace sightline::family {
 
-// The answer is not what it must be. Blamed on the worker.
+// Returns an error that blames the worker: the answer has a wrong form.
 Error corrupt(std::string message);
 
-// The object that the answer of this path is. Errors: Corrupt.
+// Parses an answer that must be an object. `path` names the endpoint in errors. Error: Corrupt.
 Result<json::Document> parse_object(std::string body, const std::string& path);
 
-// A string member within kNameBytesMax; empty when it is absent, null or of another kind.
+// Returns a string member of at most kNameBytesMax bytes. Empty if it is absent, null, longer or of
+// another kind.
 std::string text_of(const json::Value& object, std::string_view name);
 
 }  // namespace sightline::family

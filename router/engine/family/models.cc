@@ -10,7 +10,7 @@
 namespace sightline::family {
 namespace {
 
-// A path; of what is too long for one the end.
+// Returns the path of a model. Of a longer path it keeps the last kRootBytesMax bytes.
 std::string root_of(const json::Value& entry) {
   const auto member = entry.find("root");
   const auto text = member ? member->string() : std::nullopt;
@@ -29,6 +29,7 @@ ServedModel model_of(const json::Value& entry) {
   if (time_s && *time_s > 0) model.created_s = static_cast<double>(*time_s);
   const auto length = entry.find("max_model_len");
   const auto tokens = length ? length->integer() : std::nullopt;
+  // An impossible length counts as not reported. It does not break the rest of the answer.
   if (tokens && *tokens > 0 && *tokens <= kModelLenMax) {
     model.max_model_len = static_cast<std::uint32_t>(*tokens);
   }

@@ -14,7 +14,7 @@ bool is_local(char c) {
          c == '_';
 }
 
-// Takes a version apart from its beginning. Each returns false, or nothing, if it is not there.
+// Reads a version from its beginning. Each method returns false or empty if its part is missing.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : rest_(text) {}
@@ -32,13 +32,15 @@ class Cursor {
     std::uint32_t value = 0;
     for (const char digit : digits) {
       value = value * 10 + static_cast<std::uint32_t>(digit - '0');
+      // The limit also keeps the value from overflowing.
       if (value > kVersionNumberMax) return std::nullopt;
     }
     rest_.remove_prefix(digits.size());
     return value;
   }
 
-  // A word and its number, such as "rc1"; nothing: another one, or one without a number.
+  // Reads a word with its number, for example "rc1". False if another word follows. Empty if the
+  // word has no number.
   std::optional<bool> counted(std::string_view word) {
     if (!literal(word)) return false;
     if (!number()) return std::nullopt;
@@ -66,6 +68,7 @@ std::optional<Version> parse_version(std::string_view text) {
   version.major = *major;
   version.minor = *minor;
   version.patch = *patch;
+  // Marks of a version in their order (PEP 440). A post-release is a release.
   for (const std::string_view word : {"a", "b", "rc", ".post", ".dev"}) {
     const auto found = cursor.counted(word);
     if (!found) return std::nullopt;

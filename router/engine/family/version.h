@@ -8,25 +8,29 @@
 #include <string>
 #include <string_view>
 
-// The version that an engine's server tells. Formats are told from the bytes that it sends, never
-// from this; the version decides only what no byte shows. Pure.
+// The version that an engine's server reports. The router detects formats from the bytes of a
+// message, never from the version. The version decides only what no byte shows. Pure.
 namespace sightline::family {
 
+// Limits on a version text and on each of its numbers.
 inline constexpr std::size_t kVersionBytesMax = 64;
 inline constexpr std::uint32_t kVersionNumberMax = 9999;
 
+// A parsed version.
 struct Version {
-  std::string text;  // as told: letters, digits and . + - _ only
+  // As the server wrote it: letters, digits and . + - _ only.
+  std::string text;
   std::uint32_t major = 0;
   std::uint32_t minor = 0;
   std::uint32_t patch = 0;
-  // Not built from something between two releases, whose number says little about it.
+  // False for a build between two releases, whose number says little about its content.
   bool is_release = false;
 
   bool operator==(const Version&) const = default;
 };
 
-// "0.17.1", "0.32.0+cpu", "0.23.1.dev5+g123", "0.24.0rc1"; nothing: anything else.
+// Parses forms like "0.17.1", "0.32.0+cpu", "0.23.1.dev5+g123", "0.24.0rc1". Returns empty for
+// anything else.
 std::optional<Version> parse_version(std::string_view text);
 
 }  // namespace sightline::family

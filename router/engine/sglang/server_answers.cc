@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kPortMax = 65535;
 
-// A whole number from `least` to `most`; nothing: none is there.
+// Returns a whole number from `least` to `most`. Empty if the member has no number like that.
 std::optional<std::uint32_t> whole_of(const json::Value& object, std::string_view name,
                                       std::int64_t least, std::int64_t most) {
   const auto member = object.find(name);
@@ -36,7 +36,7 @@ double number_of(const json::Value& object, std::string_view name, double most) 
   return std::clamp(member ? member->number().value_or(0) : 0, 0.0, most);
 }
 
-// What listens on all addresses is found at that of the worker's URL.
+// A socket that listens on all addresses is reachable at the host of the worker's URL.
 std::string endpoint_of(const std::string& host, std::uint32_t port) {
   const bool is_any = host == "0.0.0.0" || host == "::" || host == "[::]";
   const bool is_bare_v6 = host.find(':') != std::string::npos && !host.starts_with('[');
@@ -62,6 +62,7 @@ Result<std::vector<EventSource>> parse_event_sources(std::string body) {
   const std::string host = text_of(*events, "endpoint_host");
   const auto ranks = whole_of(*events, "dp_size", 1, kRanksMax);
   if (!ranks) return corrupt("/server_info: dp_size of kv_events is not in 1..64");
+  // The ports of all ranks must be valid, so the base has a lower limit.
   const auto port = whole_of(*events, "endpoint_port_base", 1, kPortMax - *ranks + 1);
   const auto replay = whole_of(*events, "replay_endpoint_port_base", 1, kPortMax - *ranks + 1);
   const auto block_size = whole_of(*events, "block_size", 1, family::kBlockSizeMax);
@@ -75,6 +76,7 @@ Result<std::vector<EventSource>> parse_event_sources(std::string body) {
     source.block_size = block_size.value_or(0);
     source.enabled = publishes;
     if (source.enabled) source.endpoint = endpoint_of(host, *port + rank);
+    // The answer has no host for replays, so it is the host of the worker's URL.
     if (replay) source.replay_endpoint = endpoint_of("*", *replay + rank);
     sources.push_back(std::move(source));
   }
@@ -93,6 +95,7 @@ Result<family::ServerLoad> parse_loads(std::string body) {
     const auto number = whole_of(entry, "dp_rank", 0, kRanksMax - 1);
     if (!number) return corrupt("/v1/loads: an entry without a dp_rank below 64");
     const auto is_same = [&](const auto& rank) { return rank.number == *number; };
+    // Two loads of one rank contradict each other.
     if (std::any_of(load.ranks.begin(), load.ranks.end(), is_same)) {
       return corrupt("/v1/loads: a dp_rank stands twice");
     }

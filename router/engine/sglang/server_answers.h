@@ -10,19 +10,20 @@
 #include "router/engine/family/server_facts.h"
 #include "router/engine/family/version.h"
 
-// What an SGLang server answers. Pure; formats as recorded from SGLang 0.5.23.
+// Parses the answers of an SGLang server. Pure. The formats are recorded from SGLang 0.5.23.
 namespace sightline::sglang {
 
-// GET /server_info: "version". Errors: Corrupt.
+// Reads "version" of GET /server_info. Error: Corrupt.
 Result<family::Version> parse_version(std::string body);
 
-// GET /server_info: "kv_events" {publisher, endpoint_host, endpoint_port_base, dp_size, block_size,
-// replay_endpoint_port_base}, of which rank r has the ports r above the bases. Without it there are
-// no sources. The host 0.0.0.0, at which SGLang binds, is told as "*". Errors: Corrupt.
+// Reads "kv_events" of GET /server_info: {publisher, endpoint_host, endpoint_port_base, dp_size,
+// block_size, replay_endpoint_port_base}. Rank r has the ports r above the bases. Without
+// "kv_events" there are no sources. SGLang binds at host 0.0.0.0, which becomes "*". Error:
+// Corrupt.
 Result<std::vector<family::EventSource>> parse_event_sources(std::string body);
 
-// GET /v1/loads?include=core&format=json: "loads", one entry a rank: dp_rank, num_running_reqs,
-// num_waiting_reqs, token_usage. Errors: Corrupt.
+// Reads GET /v1/loads?include=core&format=json: the list "loads" with one entry for each rank:
+// dp_rank, num_running_reqs, num_waiting_reqs, token_usage. Error: Corrupt.
 Result<family::ServerLoad> parse_loads(std::string body);
 
 }  // namespace sightline::sglang

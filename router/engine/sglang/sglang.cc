@@ -13,11 +13,11 @@
 namespace sightline::sglang {
 namespace {
 
-// Values of token_ids that stand for media begin here; vocabularies end below it
-// (schedule_batch.py of SGLang 0.5.23).
+// Values of token_ids from this one on denote media. Vocabularies end below it (schedule_batch.py
+// of SGLang 0.5.23).
 constexpr std::int64_t kSentinelsFrom = 1'000'000;
 
-// Fields with which a client would choose the data-parallel rank.
+// Fields by which a client would choose the data-parallel rank. The router chooses it.
 constexpr std::array<std::string_view, 2> kRankFields = {"routed_dp_rank", "data_parallel_rank"};
 
 constexpr std::array kUnreadMembers = {openai::FixedMember{kRankFields[0], "null"},
@@ -29,8 +29,8 @@ bool is_set(const json::Value& root, std::string_view name) {
                      [](const json::Value& value) { return !value.is(json::Kind::Null); });
 }
 
-// extra_key parts the cache as a salt does, but no event tells it: blocks of one key would be
-// announced as those of all. So it becomes a salt, which events tell.
+// extra_key separates the cache as a salt does, but no event contains it. Blocks of one key would
+// be announced as blocks of all requests. So it becomes a salt, which events contain.
 void turn_extra_key_into_salt(openai::EditedBody& body, const openai::ApiRequest& request) {
   const json::Value root = request.document.root();
   if (!is_set(root, "extra_key")) return;
@@ -51,7 +51,7 @@ class Sglang : public family::Family {
   [[nodiscard]] Result<wire::EventBatch> decode(ByteView payload) const override {
     return wire::decode_batch(payload);
   }
-  // A held block that is announced again is a copy of its own, with a removal of its own.
+  // A held block announced again is one more copy, with its own removal.
   [[nodiscard]] wire::EventRules event_rules() const override {
     return {.repeats_report_reuse = false, .sentinels_from = kSentinelsFrom};
   }
@@ -73,7 +73,7 @@ class Sglang : public family::Family {
   }
   [[nodiscard]] std::string_view sources_hint() const override { return "which SGLang 0.5.23 has"; }
 
-  // Identifiers are not read by SGLang (uuid and mm_hashes are ignored by its chat API).
+  // SGLang reads no identifiers: its chat API ignores uuid and mm_hashes.
   void edit(openai::EditedBody& body, const openai::ApiRequest& request,
             std::span<const std::string> /*identifiers*/) const override {
     const json::Value root = request.document.root();
@@ -91,7 +91,7 @@ class Sglang : public family::Family {
     const json::Value root = request.document.root();
     if (is_set(root, "extra_key")) return "extra_key";
     if (is_set(root, "lora_path")) return "lora_path";
-    // Reuse ends where the log probabilities of the prompt begin.
+    // SGLang reuses blocks only up to the first token whose log probability is requested.
     if (is_set(root, "echo") && is_set(root, "logprobs")) return "echo with logprobs";
     return {};
   }
@@ -99,7 +99,8 @@ class Sglang : public family::Family {
                                             std::uint32_t block_size) const override {
     return keys::usable_overlap(leading, prompt_tokens, block_size);
   }
-  // Without --enable-cache-report it tells none at all.
+  // Without --enable-cache-report, SGLang reports no count at all. So a missing count is never a
+  // zero.
   [[nodiscard]] bool leaves_zero_out(
       const std::optional<family::Version>& /*version*/) const override {
     return false;

@@ -6,7 +6,7 @@
 
 namespace sightline::sglang {
 
-// SGLang 0.5.23. Lives for ever.
+// Returns the family of SGLang 0.5.23. It lives as long as the process.
 const family::Family& sglang();
 
 }  // namespace sightline::sglang

@@ -26,7 +26,7 @@ namespace {
 
 using contract::kRanksMax;
 
-// What is read; everything else an engine tells is skipped.
+// The metrics that are read.
 enum class Metric { Running, Waiting, Usage, Generated, CacheConfig };
 
 struct MetricName {
@@ -49,7 +49,7 @@ struct Sample {
   double value = 0;
 };
 
-// The end of a label list that starts at `begin`: a brace outside of quotes.
+// Returns the end of the labels that start at `begin`: a brace outside of quotes.
 std::size_t labels_end(std::string_view line, std::size_t begin) {
   bool is_quoted = false;
   for (std::size_t i = begin; i < line.size(); ++i) {
@@ -64,8 +64,8 @@ std::size_t labels_end(std::string_view line, std::size_t begin) {
   return std::string_view::npos;
 }
 
-// The metric of the name that the line begins with. A busy vLLM tells a thousand lines, of which
-// these are five: names are compared before anything is parsed.
+// Returns the metric whose name the line begins with. A busy vLLM sends a thousand lines, of which
+// five are read. So names are compared before anything is parsed.
 const MetricName* metric_of(std::string_view line) {
   if (!line.starts_with(kPrefix)) return nullptr;
   line.remove_prefix(kPrefix.size());
@@ -92,13 +92,14 @@ std::optional<Sample> sample_of(std::string_view line) {
   number = number.substr(0, number.find(' '));
   const char* stop = number.data() + number.size();
   const auto parsed = std::from_chars(number.data(), stop, sample.value);
+  // The text format allows NaN and infinity, which are no counts.
   if (parsed.ec != std::errc{} || parsed.ptr != stop || !std::isfinite(sample.value)) {
     return std::nullopt;
   }
   return sample;
 }
 
-// The value of a label, as escaped; the names looked for have plain values.
+// Returns the value of a label with its escapes. The labels that are read have plain values.
 std::string_view label_of(std::string_view labels, std::string_view name) {
   for (std::size_t i = 0; i < labels.size();) {
     const std::size_t equals = labels.find("=\"", i);
@@ -121,6 +122,7 @@ class LoadReader {
                             family::kGeneratedMax);
       return;
     }
+    // Values come from a peer, so each has a limit before it is added.
     const double count = std::clamp(sample.value, 0.0, kRequestsMax);
     Sums& sums = rank_of(sample);
     switch (sample.metric) {
@@ -137,6 +139,8 @@ class LoadReader {
         return;
       case Metric::CacheConfig: {
         const auto size = whole_number(label_of(sample.labels, "block_size"), kBlockSizeMax);
+        // The limit keeps a hostile engine from growing the set. More than one size is a
+        // contradiction already.
         if (block_sizes_.size() < kRanksMax) block_sizes_.insert(size.value_or(0));
         const auto blocks = whole_number(label_of(sample.labels, "num_gpu_blocks"), kGpuBlocksMax);
         sums.gpu_blocks = std::max(sums.gpu_blocks, blocks.value_or(0));
@@ -182,7 +186,7 @@ class LoadReader {
     return ranks_[whole_number(label_of(sample.labels, "engine"), kRanksMax - 1).value_or(0)];
   }
 
-  std::map<std::uint32_t, Sums> ranks_;  // by number
+  std::map<std::uint32_t, Sums> ranks_;  // by rank number
   double generated_ = 0;
   std::set<std::uint32_t> block_sizes_;
 };

@@ -28,6 +28,7 @@ EventSource source_of(std::uint32_t rank, const json::Value& entry) {
   source.endpoint = text_of(entry, "endpoint");
   source.replay_endpoint = text_of(entry, "replay_endpoint");
   const auto enabled = entry.find("enable_kv_cache_events");
+  // The router reads events over ZMQ only.
   source.enabled = enabled && enabled->boolean().value_or(false) &&
                    text_of(entry, "publisher") == "zmq" && !source.endpoint.empty();
   return source;
@@ -48,6 +49,7 @@ Result<std::vector<EventSource>> parse_event_sources(std::string body) {
   std::set<std::uint32_t> ranks;
   for (const json::Value entry : document.root()) {
     const auto rank = whole_number(entry.name(), kRanksMax - 1);
+    // JSON allows a repeated key, but one rank has only one source.
     if (!rank || !entry.is(json::Kind::Object) || !ranks.insert(*rank).second) {
       return corrupt("/kv_event_sources: a member is no data-parallel rank below 64");
     }

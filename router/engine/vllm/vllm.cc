@@ -17,9 +17,10 @@ constexpr std::string_view kReportMode = "kv_cache_report_mode";
 constexpr std::string_view kNewBlocksOnly = R"("incremental")";
 constexpr std::array kUnreadMembers = {openai::FixedMember{kReportMode, kNewBlocksOnly}};
 
-// Takes away the client's wish that the engine announce reused blocks again
-// (vllm_xargs.kv_cache_report_mode "full", vLLM 0.26 and later): one announced again cannot be told
-// from a second copy, which would count as held when the only one is gone.
+// A client may request that the engine announces reused blocks again
+// (vllm_xargs.kv_cache_report_mode "full", vLLM 0.26 and later). This edit removes the request. A
+// repeated announcement looks like a second copy. The block would then count as held after its only
+// copy is gone.
 void report_new_blocks_only(openai::EditedBody& body, const openai::ApiRequest& request) {
   for (const json::Value& arguments : request.document.root().find_all("vllm_xargs")) {
     if (!arguments.is(json::Kind::Object)) continue;
@@ -61,8 +62,8 @@ class Vllm : public family::Family {
     return "which vLLM has from 0.31";
   }
 
-  // An identifier that does not follow from the bytes must never reach an engine: it would answer
-  // from whatever it has under that name.
+  // An identifier that does not follow from the bytes must never reach an engine. The engine would
+  // answer from the content that it has under this name.
   void edit(openai::EditedBody& body, const openai::ApiRequest& request,
             std::span<const std::string> identifiers) const override {
     for (std::size_t i = 0; i < identifiers.size(); ++i) {
@@ -87,6 +88,8 @@ class Vllm : public family::Family {
                                             std::uint32_t block_size) const override {
     return keys::usable_overlap(leading, prompt_tokens, block_size);
   }
+  // vLLM up to 0.23 leaves out a count of zero. The number of a build between releases proves
+  // nothing.
   [[nodiscard]] bool leaves_zero_out(const std::optional<family::Version>& version) const override {
     return version && version->is_release && version->major == 0 && version->minor <= 23;
   }

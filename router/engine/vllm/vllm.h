@@ -6,7 +6,7 @@
 
 namespace sightline::vllm {
 
-// vLLM 0.9 to 0.32. Lives for ever.
+// Returns the family of vLLM 0.9 to 0.32. It lives as long as the process.
 const family::Family& vllm();
 
 }  // namespace sightline::vllm

@@ -34,10 +34,12 @@ bool AdapterChange::is_done_at(std::string_view loaded_from) const {
   return !is_in_place && !loaded_from.empty() && loaded_from == source;
 }
 
+// The undo uses the same form of path as the change, because each engine has only one form.
 UndoRequest undo_of(const AdapterChange& change, std::string_view loaded_from) {
   const std::string version(version_of(change.path));
   const std::string name = R"({"lora_name":)" + json::to_quoted(change.name);
   if (loaded_from.empty()) return {version + std::string(kUnload), name + "}"};
+  // Another adapter of this name is loaded now. It must be replaced in place.
   const std::string_view again = change.is_load ? R"(,"load_inplace":true})" : "}";
   return {version + std::string(kLoad),
           name + R"(,"lora_path":)" + json::to_quoted(loaded_from) + std::string(again)};

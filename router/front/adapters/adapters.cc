@@ -19,16 +19,16 @@
 namespace sightline::adapters {
 namespace {
 
-// vLLM's answer is a sentence, a list of models some kilobytes.
+// vLLM's answer is a sentence. A list of models has some kilobytes.
 constexpr std::size_t kAnswerBytesMax = 4U << 20U;
-// Of an inquiry that asks for no block, where no worker's size is known.
+// The block size of an inquiry without blocks, if no worker's size is known.
 constexpr std::uint32_t kAnyBlockSize = 16;
 
 Error unavailable(std::string message) {
   return {ErrorCode::Unavailable, Blame::Internal, true, std::move(message), "", ""};
 }
 
-// Who leaves takes no new requests and is not asked for the adapter.
+// A draining worker takes no new requests. It does not need the adapter.
 bool is_leaving(const selection::Explanation::Entry& entry) { return entry.state == "draining"; }
 
 selection::Inquiry inquiry_of(const fleet::Served& served) {
@@ -37,7 +37,7 @@ selection::Inquiry inquiry_of(const fleet::Served& served) {
   return inquiry;
 }
 
-// That of one change, until it is over.
+// The right to change adapters, held for one change.
 struct Turn {
   explicit Turn(std::atomic<bool>& taken_by_one)
       : taken(taken_by_one), is_mine(!taken_by_one.exchange(true)) {}
@@ -57,7 +57,7 @@ Task<Result<http::Response>> Adapters::change(const http::Request& http,
                                               const std::string& request_id) {
   const auto change = read_change(http.path(), http.body);
   if (!change.ok()) co_return change.error();
-  // What one does and undoes another would take for what workers had.
+  // Two changes at the same time would see each other's steps as the earlier state of workers.
   const Turn turn(is_changing_);
   if (!turn.is_mine) {
     co_return unavailable("another adapter is being loaded or unloaded; try again shortly");
@@ -95,6 +95,8 @@ Task<Result<std::vector<Adapters::Target>>> Adapters::targets() const {
     missing.insert(entry.worker);
   }
   std::vector<Target> targets;
+  // Each selection excludes the workers selected before. Together they give the address of every
+  // worker.
   inquiry.is_read = false;
   while (!missing.empty()) {
     auto chosen = co_await services_.selector.select(inquiry);
@@ -118,6 +120,7 @@ Task<Result<Done>> Adapters::look_at(Target& target, const AdapterChange& change
     co_return unavailable("worker " + target.worker + ": " + models.error().message);
   }
   for (const family::ServedModel& model : *models) {
+    // An entry without a parent is a base model and not an adapter.
     if (model.id == change.name && !model.parent.empty()) target.loaded_from = model.root;
   }
   co_return Done{};
@@ -136,9 +139,11 @@ Task<Result<http::Response>> Adapters::change_all(const AdapterChange& change,
   std::vector<const Target*> changed;
   http::Response response;
   for (const Target& target : targets) {
+    // If all workers are done already, each gets the request anyway. The client then gets the
+    // engine's own answer.
     if (is_done(target) && !is_done_at_all) continue;
     auto answer = co_await ask(target, head, body);
-    // What was not answered may have been done.
+    // A request without an answer may have been carried out.
     if (!answer.ok() || answer->is_good()) changed.push_back(&target);
     if (answer.ok()) {
       response = {.status = answer->status, .headers = {}, .body = std::move(answer->body)};
@@ -169,6 +174,7 @@ Task<std::string> Adapters::undo(const AdapterChange& change,
     const UndoRequest request = undo_of(change, target->loaded_from);
     const http::RequestHead head{"POST", request.path, headers};
     const auto answer = co_await ask(*target, head, request.body);
+    // If the adapter is not there, the wanted state is reached.
     const bool is_unknown_there = answer.ok() && answer->status == 404;
     const bool is_undone = answer.ok() && (answer->is_good() || is_unknown_there);
     if (is_undone) continue;
@@ -184,6 +190,7 @@ Task<Result<Adapters::Answer>> Adapters::ask(const Target& target, const http::R
   const auto limits = services_.settings.read()->fleet;
   const std::array<std::string_view, 1> pieces{body};
   http::Exchange exchange(services_.to_workers);
+  // If a kept connection broke, the router could not know whether the change was made.
   http::Call call{.endpoint = target.address, .head = head, .body = pieces, .fresh = true};
   call.timeouts = {.connect = limits.connect_timeout,
                    .write = limits.request_timeout,

@@ -23,13 +23,15 @@
 
 namespace sightline::adapters {
 
-// Loads and unloads LoRA adapters on all workers or on none: a request for an adapter may go to
-// any of them.
-// Thread safety: change() on any I/O thread. One change at a time in this process; those of other
-// processes are not known here.
+// Loads and unloads LoRA adapters on all workers or on no worker, because any of them may get a
+// request for an adapter.
+//
+// Thread safety: any I/O thread may call change(). One change runs at a time in this process. It
+// does not see changes of other processes.
 class Adapters {
  public:
-  struct Services {  // all outlive this
+  // All must live longer.
+  struct Services {
     const Published<contract::ServeSettings>& settings;
     std::function<std::shared_ptr<const fleet::Served>()> served;
     selection::Selector& selector;
@@ -39,21 +41,26 @@ class Adapters {
 
   explicit Adapters(Services services) : services_(std::move(services)) {}
 
-  // Sends the request, whose path changes_adapters(), to every worker, one after the other, and
-  // gives the last one's answer. Workers that have what is asked for are left as they are, unless
-  // all have. Where one refuses, those before it are changed back, and its answer is given. It goes
-  // on when the client leaves.
-  // Errors: as read_change(); Unavailable while another change is under way and where a worker
-  // takes no requests, before any is changed, where one gives no answer, and where one cannot be
-  // changed back, which the message names.
+  // Sends the request to every worker, one after the other, and returns the answer of the last one.
+  // changes_adapters() must be true for its path. Workers without need of a change are skipped,
+  // unless this holds for all of them. If a worker rejects the change, the workers before it are
+  // changed back, and its answer is returned. The change continues if the client leaves.
+  //
+  // Errors: those of read_change(), and Unavailable in these cases:
+  // - another change is running,
+  // - a worker takes no requests (no worker is then changed),
+  // - a worker gives no answer,
+  // - a worker cannot be changed back, which the message names.
   Task<Result<http::Response>> change(const http::Request& http, const std::string& request_id);
 
  private:
   struct Target {
     std::string worker;
     http::ServerAddress address;
-    std::string loaded_from;  // before the change; empty: the adapter was not loaded
+    // The source before the change, or empty if the adapter was not loaded.
+    std::string loaded_from;
   };
+  // The whole answer of one worker.
   struct Answer {
     int status = 0;
     http::Headers headers;
@@ -62,18 +69,23 @@ class Adapters {
     [[nodiscard]] bool is_good() const { return status >= 200 && status < 300; }
   };
 
+  // Makes the change while no other one runs in this process.
   Task<Result<http::Response>> change_alone(const AdapterChange& change, const http::Request& http,
                                             const std::string& request_id) const;
+  // Returns all workers that need the adapter.
   [[nodiscard]] Task<Result<std::vector<Target>>> targets() const;
+  // Finds the source of the adapter on a worker before the change.
   Task<Result<Done>> look_at(Target& target, const AdapterChange& change,
                              const http::Headers& headers) const;
+  // Sends the change to each target in turn, and undoes it after the first failure.
   Task<Result<http::Response>> change_all(const AdapterChange& change,
                                           const std::vector<Target>& targets,
                                           const http::RequestHead& head,
                                           const std::string& body) const;
-  // The names of those that could not be changed back.
+  // Changes workers back. Returns the names of the workers for which this failed.
   Task<std::string> undo(const AdapterChange& change, const std::vector<const Target*>& changed,
                          const http::Headers& headers) const;
+  // Sends one request on a fresh connection, and reads the whole answer.
   Task<Result<Answer>> ask(const Target& target, const http::RequestHead& head,
                            const std::string& body) const;
 

@@ -38,6 +38,7 @@ void EventMetrics::tell(const std::string& worker, std::span<const FeedStatus> f
     lag = std::max(lag, status.lag);
   }
   metrics_.gauge(contract::kEventWaitingBlocks, {worker}).set(static_cast<double>(waiting));
+  // A worker without feeds has no lag. A 0 would look like a fresh feed.
   if (feeds.empty()) return;
   metrics_.gauge(contract::kEventLagSeconds, {worker})
       .set(std::chrono::duration<double>(lag).count());
@@ -46,7 +47,7 @@ void EventMetrics::tell(const std::string& worker, std::span<const FeedStatus> f
 void EventMetrics::tell_index(std::uint64_t blocks_total, std::uint64_t refused_total) {
   const MutexLock lock(mutex_);
   metrics_.gauge(contract::kIndexKeys).set(static_cast<double>(blocks_total));
-  // An older reading than the last one changes nothing.
+  // A status older than the last one changes nothing.
   const std::uint64_t more = refused_total - std::min(refused_total, refused_total_);
   refused_total_ += more;
   metrics_.counter(contract::kIndexRefusedBlocksTotal).add(static_cast<double>(more));
@@ -57,6 +58,7 @@ void EventMetrics::tell_held(std::size_t bytes, std::uint64_t hits_total) {
   metrics_.gauge(contract::kEventHeldBytes).set(static_cast<double>(bytes));
   const std::uint64_t more = hits_total - std::min(hits_total, held_hits_total_);
   held_hits_total_ += more;
+  // The series exists only after the first hit.
   if (more > 0) {
     metrics_.counter(contract::kLimitHitsTotal, {"events.held_bytes_max"})
         .add(static_cast<double>(more));
@@ -65,7 +67,7 @@ void EventMetrics::tell_held(std::size_t bytes, std::uint64_t hits_total) {
 
 double EventMetrics::FeedTotals::rise(std::string_view key, std::uint64_t total) {
   std::uint64_t& last = totals[key];
-  // An older reading than the last one changes nothing.
+  // A status older than the last one changes nothing.
   const std::uint64_t more = total - std::min(total, last);
   last += more;
   return static_cast<double>(more);
@@ -113,6 +115,7 @@ void EventMetrics::advance_unused(FeedTotals& cache, const FeedStatus& status) {
   };
   const auto count = [&](const contract::MetricSpec& spec, const auto& causes) {
     for (const auto& [cause, total] : causes) {
+      // A series exists only after its first event. Most kinds never occur.
       if (total > 0) metrics_.counter(spec, {cache.worker, cause}).add(cache.rise(cause, total));
     }
   };

@@ -17,42 +17,49 @@
 
 namespace sightline::admin {
 
-// Metrics of workers' KV events, from what is known of each of their ranks. Counters rise by what
-// came since they were told last; a rank that leaves has the rest of its counts added.
-// Thread safety: all methods from any thread.
+// The metrics of workers' KV events, computed from the status of each rank. Counters rise by the
+// difference to the last status. When a rank leaves, its last counts are added.
+//
+// Thread safety: any thread may call any method.
 class EventMetrics {
  public:
-  // Metrics outlive it.
+  // The metrics must live longer.
   explicit EventMetrics(runtime::Metrics& metrics) : metrics_(metrics) {}
 
-  // Ranks that are not followed (any more) are ignored: their worker's series may be gone.
+  // Starts to count a rank. Ranks that are not followed are ignored, because the series of their
+  // worker may be gone.
   void follow(CacheId cache, std::string worker);
-  // last: what is known of it at its end.
+  // Stops to count a rank. `last` is its last status.
   void forget(CacheId cache, const std::optional<events::FeedStatus>& last);
 
-  // The whole index as it is now.
+  // Sets the totals of the index.
   void tell_index(std::uint64_t blocks_total, std::uint64_t refused_total);
-  // Of all ranks: bytes that wait, and how often as many did as may.
+  // Sets the bytes that wait for all ranks, and how often the limit was reached.
   void tell_held(std::size_t bytes, std::uint64_t hits_total);
-  // All ranks of one worker as they are now.
+  // Counts all ranks of one worker.
   void tell(const std::string& worker, std::span<const events::FeedStatus> feeds);
 
  private:
   struct FeedTotals {
     std::string worker;
-    // As last told, by counter, kind of error, or reason to ignore.
+    // The last values, by counter, kind of error or reason to ignore.
     std::map<std::string_view, std::uint64_t> totals;
+    // Returns how far the total rose above its last value. It is 0 for a lower total.
     double rise(std::string_view key, std::uint64_t total);
   };
 
+  // Adds to the counters of the worker what the status has counted since the last one.
   void advance(FeedTotals& cache, const events::FeedStatus& status) SL_REQUIRES(mutex_);
+  // The same for counters by cause: errors, and events that are ignored.
   void advance_unused(FeedTotals& cache, const events::FeedStatus& status) SL_REQUIRES(mutex_);
 
   runtime::Metrics& metrics_;
   Mutex mutex_;
   std::map<CacheId, FeedTotals> feeds_ SL_GUARDED_BY(mutex_);
-  std::uint64_t refused_total_ SL_GUARDED_BY(mutex_) = 0;    // as last told
-  std::uint64_t held_hits_total_ SL_GUARDED_BY(mutex_) = 0;  // likewise
+  // The last value.
+  std::uint64_t refused_total_ SL_GUARDED_BY(mutex_) = 0;
+  // The last value.
+  std::uint64_t held_hits_total_ SL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sightline::admin

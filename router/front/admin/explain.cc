@@ -75,14 +75,14 @@ std::string terms_json(const routing::Candidate& candidate, const routing::Score
 
 using selection::Explanation;
 
-// The head of an entry; a rank is named where the worker has several.
+// The beginning of an entry. The rank is named if the worker has several.
 std::string entry_head(const Explanation::Entry& entry) {
   return R"({"name":)" + json::to_quoted(entry.worker) +
          (entry.rank ? R"(,"rank":)" + std::to_string(*entry.rank) : "") + R"(,"state":)" +
          json::to_quoted(entry.state) + R"(,"eligible":)";
 }
 
-// Eligible workers, rank by rank, with their terms; the others with what keeps them out.
+// Eligible workers with their terms, rank by rank, and the other workers with their states.
 std::string workers_json(const Explanation& explanation) {
   std::string out = "[";
   for (const Explanation::Entry& entry : explanation.entries) {
@@ -105,12 +105,13 @@ std::string choice_json(const Explanation::Entry& chosen) {
          (chosen.rank ? R"(,"choice_rank":)" + std::to_string(*chosen.rank) : "");
 }
 
-// The body is parsed for it only where it may be either; what is no JSON gets its error later.
+// Returns the endpoint of a body. It is parsed only if it could be for both. Invalid JSON gets its
+// error later.
 openai::Endpoint endpoint_of(const std::string& body, HeldBytes& memory) {
   if (body.find("\"messages\"") == std::string::npos) return openai::Endpoint::Completions;
   if (body.find("\"prompt\"") == std::string::npos) return openai::Endpoint::Chat;
   const auto none = [](std::string_view) { return json::Inside::Dropped; };
-  // Without room for the copy the request has none either, and says so.
+  // Without room for this copy, the request itself has no room either, and reports it.
   if (!memory.add(body.size())) return openai::Endpoint::Chat;
   const auto document = json::Document::parse(body, {.inside_of = none, .memory = &memory});
   memory.remove(body.size());
@@ -154,6 +155,7 @@ Task<Result<std::string>> Explain::explain(std::string body) const {
 }
 
 void Explain::run(std::string body, admin_port::AdminServer::Respond respond) {
+  // The count rises first. Otherwise calls at the same time could exceed the limit together.
   if (running_.fetch_add(1) >= kExplainsMax) {
     --running_;
     services_.metrics.counter(contract::kLimitHitsTotal, {"explains"}).add();
@@ -161,9 +163,11 @@ void Explain::run(std::string body, admin_port::AdminServer::Respond respond) {
         503, "no more than " + std::to_string(kExplainsMax) + " explanations at the same time"));
     return;
   }
+  // The coroutine outlives this lambda. It gets all values as arguments, which its frame keeps.
   auto task = [](Explain& self, std::string text,
                  admin_port::AdminServer::Respond answer) -> Task<void> {
     auto result = co_await self.explain(std::move(text));
+    // The place is free before the client has its answer and may ask again.
     --self.running_;
     answer(response_of(std::move(result)));
   };

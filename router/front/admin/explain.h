@@ -13,20 +13,23 @@
 
 namespace sightline::admin {
 
-// Explanations at the same time; each may wait for slow image hosts and keeps its body.
+// The most explanations at the same time. Each may wait for slow image hosts, and keeps its body in
+// memory.
 inline constexpr std::size_t kExplainsMax = 16;
 
-// POST /v1/explain: how a chat or completions body would be routed at this moment, without
-// sending it anywhere: prompt, expanded tokens, media, block digests, every worker's terms and the
-// choice. A request that would be refused gives the client's error. Images given by URL are
-// downloaded, since their identity is that of their bytes.
-// Thread safety: run() from any thread; it does not wait. Both outlive this, and this its answers.
+// POST /v1/explain: shows how a chat or completions body would be routed at this moment, without
+// sending it. The answer has the prompt, its expanded tokens, media and block digests, the terms of
+// every worker, and the choice. A request that would be rejected gets its client error. Images with
+// URLs are downloaded, because their identity depends on their bytes.
+//
+// Thread safety: any thread may call run(), which does not wait. Both arguments must live longer
+// than this object. This object must live longer than its answers.
 class Explain {
  public:
   Explain(const proxy::Services& services, const proxy::Pipeline& pipeline)
       : services_(services), pipeline_(pipeline) {}
 
-  // Responds from an I/O thread, or at once if too many are under way.
+  // Answers from an I/O thread, or immediately if too many explanations are running.
   void run(std::string body, admin_port::AdminServer::Respond respond);
 
  private:

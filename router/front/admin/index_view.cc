@@ -40,6 +40,7 @@ admin_port::AdminResponse IndexView::run(const admin_port::AdminRequest& request
   for (const fleet::Rank& rank : worker->ranks) {
     if (rank.feed) blocks += index.blocks(rank.feed->cache);
   }
+  // Checked before the answer is built, because it may need much memory.
   if (blocks > kListedBlocksMax) {
     return admin_port::admin_error(
         413, "the worker holds " + std::to_string(blocks) + " blocks, more than can be listed");
@@ -48,7 +49,7 @@ admin_port::AdminResponse IndexView::run(const admin_port::AdminRequest& request
   for (const fleet::Rank& rank : worker->ranks) {
     digests.push_back(rank.feed ? digests_json(*this, rank.feed->cache) : "");
   }
-  // After the blocks: a worker that was ready now, and before, was ready in between.
+  // Read after the blocks. A worker that was ready before and after was ready in between.
   const auto after = fleet.snapshot()->find(*name);
   const auto& latest = after ? *after : *worker;
   const bool ready = worker->is_precise() && latest.is_precise();

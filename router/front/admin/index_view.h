@@ -10,17 +10,18 @@
 
 namespace sightline::admin {
 
-// Blocks of one worker that are listed; 100 MB of answer.
+// The most blocks of one worker that are listed. Their answer has 100 MB.
 inline constexpr std::uint64_t kListedBlocksMax = 5'000'000;
 
-// What the index believes that a worker holds, for comparing it with the engine.
-// Thread safety: from any thread. All references outlive the view.
+// Lists the blocks that a worker holds according to the index, for a comparison with the engine.
+// Thread safety: any thread may use it. All references must live longer.
 struct IndexView {
   const fleet::Fleet& fleet;
+  // `index` has the blocks of each rank, and `scheme` turns their keys into digests.
   const index::IndexStatistics& index;
   const keys::Scheme& scheme;
 
-  // GET /v1/index?worker=NAME: per rank the digests of the blocks on its GPU.
+  // GET /v1/index?worker=NAME: for each rank the digests of the blocks in GPU memory.
   [[nodiscard]] admin_port::AdminResponse run(const admin_port::AdminRequest& request) const;
 };
 

@@ -14,7 +14,7 @@ namespace {
 using contract::MetricSpec;
 using followed::FollowedStatus;
 
-// An older reading than the last one changes nothing.
+// A status older than the last one changes nothing.
 double rise(std::uint64_t& last, std::uint64_t total) {
   const std::uint64_t more = total - std::min(total, last);
   last += more;
@@ -28,14 +28,17 @@ std::uint64_t behind_of(const FollowedStatus& status) {
   return status.at.head - std::min(position, status.at.head);
 }
 
-// Of all ranks of one worker.
+// The gauges of all ranks of one worker. Bytes and dead agents add up. For the other gauges the
+// worst
+// rank counts.
 struct ReplicaMetrics::Gauges {
   std::size_t waiting_bytes = 0;
   std::uint64_t behind = 0;
   std::size_t dead = 0;
   std::chrono::milliseconds lag{0};
   bool has_lag = false;
-  bool was_equal = true;  // each of them at some time
+  // Each of the ranks had an equal digest at some time.
+  bool was_equal = true;
   Instant equal_at = Instant::max();
 
   void add(const FollowedStatus& status) {
@@ -90,6 +93,7 @@ void ReplicaMetrics::advance(const FollowedStatus& status, Totals& totals) {
 void ReplicaMetrics::advance_parts(const FollowedStatus& status, Totals& totals) {
   const follower::FollowerStatistics& s = status.statistics;
   const auto count = [&](const MetricSpec& spec, std::string_view label, std::uint64_t total) {
+    // A series exists only after its first event.
     if (total == 0) return;
     metrics_.counter(spec, {status.stream.worker, label})
         .add(rise(totals[{spec.name, label}], total));
@@ -125,8 +129,10 @@ void ReplicaMetrics::set_gauges(const WorkerGauges& workers) {
         .set(static_cast<double>(now.waiting_bytes));
     metrics_.gauge(contract::kReplicaBehindFrames, {worker}).set(static_cast<double>(now.behind));
     metrics_.gauge(contract::kReplicaAgentsDead, {worker}).set(static_cast<double>(now.dead));
+    // 0 shows that a rank never had an equal digest.
     metrics_.gauge(contract::kReplicaDigestEqualTimestampSeconds, {worker})
         .set(now.was_equal ? timestamp(now.equal_at) : 0);
+    // Without a time stamp the lag is unknown.
     if (!now.has_lag) continue;
     metrics_.gauge(contract::kReplicaLagSeconds, {worker})
         .set(std::chrono::duration<double>(now.lag).count());
@@ -134,6 +140,7 @@ void ReplicaMetrics::set_gauges(const WorkerGauges& workers) {
 }
 
 double ReplicaMetrics::timestamp(Instant at) const {
+  // An Instant has no date. Its age is therefore subtracted from the wall time.
   const auto then = clock_.wall() - (clock_.now() - at);
   return std::chrono::duration<double>(then.time_since_epoch()).count();
 }

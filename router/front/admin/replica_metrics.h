@@ -19,33 +19,38 @@
 
 namespace sightline::admin {
 
-// Frames that are known of and not applied.
+// Returns the number of frames that exist and are not applied.
 std::uint64_t behind_of(const followed::FollowedStatus& status);
 
-// Metrics of agents' streams, from what is known of each. Counters rise by what came since they
-// were told last; a stream that ends has the rest of its counts added.
-// Thread safety: all methods from any thread.
+// The metrics of agents' streams, computed from the status of each. Counters rise by the difference
+// to the last status. When a stream ends, its last counts are added.
+//
+// Thread safety: any thread may call any method.
 class ReplicaMetrics {
  public:
-  // Both outlive it.
+  // Both must live longer.
   ReplicaMetrics(runtime::Metrics& metrics, const Clock& clock)
       : metrics_(metrics), clock_(clock) {}
 
-  // Streams that are not followed (any more) are ignored: their worker's series may be gone.
+  // Starts to count a stream. Streams that are not followed are ignored, because the series of
+  // their worker may be gone.
   void follow(CacheId cache);
-  // last: what is known of it at its end.
+  // Stops to count a stream. `last` is its last status.
   void forget(CacheId cache, const std::optional<followed::FollowedStatus>& last);
-  // All streams as they are now.
+  // Counts all streams.
   void tell(std::span<const followed::FollowedStatus> streams);
 
  private:
   struct Gauges;
   using WorkerGauges = std::map<std::string_view, Gauges>;
-  // By metric and label, as last told.
+  // The last values, by metric and label.
   using Totals = std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>;
 
+  // Adds to the counters of the worker what the status has counted since the last one.
   void advance(const followed::FollowedStatus& status, Totals& totals) SL_REQUIRES(mutex_);
+  // The same for counters with a further label.
   void advance_parts(const followed::FollowedStatus& status, Totals& totals) SL_REQUIRES(mutex_);
+  // Sets the gauges of the workers in this status report.
   void set_gauges(const WorkerGauges& workers) SL_REQUIRES(mutex_);
   // Unix time in seconds.
   [[nodiscard]] double timestamp(Instant at) const;

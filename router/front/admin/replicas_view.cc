@@ -18,7 +18,7 @@ namespace {
 using followed::FollowedStatus;
 using operations::CacheDigest;
 
-// {"name":value,…} from its fields.
+// Builds {"name":value,…} from its fields.
 class Object {
  public:
   Object& raw(std::string_view name, std::string_view json) {
@@ -62,6 +62,7 @@ std::string connection_json(nats::Sending sending, const nats::Connection& conne
       .text("connection", name_of(sending))
       .raw("connected", away ? "false" : "true")
       .age("away_ms", away, now)
+      // While the connection is up, its last trouble is over.
       .text("trouble", away ? connection.trouble() : "")
       .json();
 }
@@ -116,6 +117,7 @@ std::string stream_json(const FollowedStatus& status, const CacheDigest& digest,
       .age("dead_ms", at.dead_since, now)
       .text("epoch", at.epoch ? to_hex(*at.epoch) : "")
       .count("position", at.position)
+      // A head has a meaning only within an epoch.
       .count("head", at.epoch ? std::optional(at.head) : std::nullopt)
       .count("behind", at.position ? std::optional(behind_of(status)) : std::nullopt)
       .raw("digest", digest_json(digest))

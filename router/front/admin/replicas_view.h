@@ -18,35 +18,39 @@
 
 namespace sightline::admin {
 
-// What this process knows of the others that it works with: who is there, what their agents tell
-// and how far that is applied.
-// Thread safety: all methods from any thread, add_part() before the others.
+// Shows what this process knows about its peers: which ones exist, what their agents publish, and
+// how much is applied.
+//
+// Thread safety: any thread may call any method. Call add_part() before the others.
 class ReplicasView {
  public:
-  // All outlive the view.
+  // All must live longer.
   struct Sources {
+    // The connections for single messages, and for messages in batches.
     const nats::Connection& control;
     const nats::Connection& events;
     const membership::Membership& membership;
     const followed::FollowedFeeds& feeds;
+    // For the digests of the blocks that the index holds.
     const index::IndexStatistics& index;
     const Clock& clock;
   };
+  // The metrics must live longer too.
   ReplicasView(const Sources& sources, runtime::Metrics& metrics)
       : sources_(sources), metrics_(metrics), stream_metrics_(metrics, sources.clock) {}
 
-  // A further field of the answer, and what makes its value.
+  // Adds a field to the answer. `json` returns its value.
   void add_part(std::string name, std::function<std::string()> json);
 
   // GET /v1/replicas:
   // {"name","instance","scope","revision","nats":[…],"members":[…],"streams":[…],…}.
   [[nodiscard]] std::string json() const;
 
-  // As the fleet tells; a stream is removed here before it is not followed any more.
+  // Called by the fleet. A stream is removed here before the router stops to follow it.
   void feed_ready(CacheId cache) { stream_metrics_.follow(cache); }
   void feed_removed(CacheId cache) { stream_metrics_.forget(cache, sources_.feeds.status(cache)); }
 
-  // Brings the metrics that follow from the same facts up to date; called before each scrape.
+  // Updates the metrics with the same facts. Call it before each scrape.
   void refresh();
 
  private:

@@ -24,12 +24,14 @@ std::string text_or_null(const std::string& text) {
 }
 
 std::string count_or_null(std::uint64_t count) {
+  // 0 means that the number is unknown.
   return count == 0 ? "null" : std::to_string(count);
 }
 
 std::string events_json(const std::optional<FeedStatus>& status) {
   if (!status) return "null";
   const std::string seq = status->facts.sequence ? std::to_string(*status->facts.sequence) : "null";
+  // Without a message of the engine there is no lag either.
   const std::string lag = status->facts.sequence ? std::to_string(status->lag.count()) : "null";
   return R"({"seq":)" + seq + R"(,"lag_ms":)" + lag + R"(,"gaps":)" +
          std::to_string(status->stream.gaps) + R"(,"replaying":)" +
@@ -44,7 +46,7 @@ std::string events_json(const std::optional<FeedStatus>& status) {
          (status->facts.upper_bound ? "true" : "false") + "}";
 }
 
-// The same of an engine that an agent reads, as far as its agent tells.
+// The same for an engine behind an agent, from the agent's messages.
 std::string events_json(const followed::FollowedStatus& status) {
   const auto& sequence = status.facts.sequence;
   const auto& lag = status.at.lag_by_stamp;
@@ -77,12 +79,12 @@ std::string audit_json(const audit::Tally& tally) {
          text_or_null(std::string(tally.relearned_because)) + "}";
 }
 
-// Why the index has not all blocks of the rank, where nothing worse is to be said of it.
+// Returns why the index lacks blocks of the rank. It is shown only without a worse reason.
 std::string lack_of(const fleet::Rank& rank, const Sources& view) {
   return rank.feed ? std::string(view.rooms.lack_of(rank.feed->cache)) : std::string();
 }
 
-// A rank is as its worker is, but for what is known of its own events.
+// The state of a rank is the state of its worker, except for facts about the rank's own events.
 std::string state_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
   auto state = worker.state;
   std::string reason = worker.reason;
@@ -97,10 +99,11 @@ std::string state_json(const Worker& worker, const fleet::Rank& rank, const Sour
   return R"("state":)" + json::to_quoted(name_of(state)) + R"(,"reason":)" + text_or_null(reason);
 }
 
-// Requests of other routers, as far as they tell.
+// Returns the requests of other routers, from their messages.
 std::uint32_t others_in_flight(const fleet::Rank& rank) {
   const std::uint32_t own = rank.load->own({}).in_flight;
   const std::uint32_t all = rank.load->read(system_clock().now()).in_flight;
+  // The two readings are not of the same moment. The difference must not become negative.
   return all > own ? all - own : 0;
 }
 
@@ -211,6 +214,7 @@ void WorkersView::tell_engine(const fleet::Worker& worker) const {
     metrics_.gauge(contract::kPrefillSecondsPerToken, {name}).set(*pace);
   }
   const auto read = worker.load_read->at();
+  // Without a reading of the engine's metrics, old values must not be shown as present ones.
   if (!read) return;
   metrics_.gauge(contract::kWorkerQueueRequests, {name}).set(worker.waiting);
   metrics_.gauge(contract::kWorkerKvUseRatio, {name}).set(worker.kv_usage);

@@ -17,35 +17,38 @@
 
 namespace sightline::admin {
 
-// What is known of every worker, for people and machines.
-// Thread safety: all methods from any thread.
+// Shows what the router knows about every worker, for people and programs. Thread safety: any
+// thread may call any method.
 class WorkersView {
  public:
   struct Sources {
     const fleet::Fleet& fleet;
     const subscriber::EventSubscriber& subscriber;
-    const followed::FollowedFeeds* followed;  // null: no agent is heard
+    // Null: no agents are followed.
+    const followed::FollowedFeeds* followed;
     const index::IndexStatistics& index;
     const audit::Audit& audit;
+    // Why the index lacks blocks of a rank.
     const audit::RoomWatch& rooms;
     const Clock& clock;
   };
 
-  // All outlive the view.
+  // All must live longer.
   WorkersView(const Sources& sources, runtime::Metrics& metrics)
       : sources_(sources), metrics_(metrics), event_metrics_(metrics) {}
 
-  // GET /v1/workers: a JSON array, one object per worker in the order of the configuration.
+  // GET /v1/workers: a JSON array with one object per worker, in the order of the configuration.
   [[nodiscard]] std::string json() const;
 
-  // As the fleet tells; a feed is removed here before it is not followed any more.
+  // Called by the fleet. A feed is removed here before the router stops to follow it.
   void feed_ready(const fleet::Worker& worker, const fleet::Rank& rank);
   void feed_removed(CacheId cache);
 
-  // Brings the metrics that follow from the same facts up to date; called before each scrape.
+  // Updates the metrics with the same facts. Call it before each scrape.
   void refresh();
 
  private:
+  // Sets the gauges of the engine's pace and load.
   void tell_engine(const fleet::Worker& worker) const;
 
   const Sources sources_;

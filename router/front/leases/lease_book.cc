@@ -9,7 +9,8 @@
 namespace sightline::leases {
 namespace {
 
-// Takes ".NUMBER" off the end.
+// Removes ".NUMBER" from the end of the text.
+// The instance may itself contain dots, so a name is read from its end.
 template <class Number>
 std::optional<Number> take_number(std::string_view& text) {
   const std::size_t dot = text.rfind('.');
@@ -54,6 +55,7 @@ LeaseBook::Found LeaseBook::find(const Name& name) const {
     const auto place = instance->second.entries.find(name.number);
     if (place != instance->second.entries.end()) {
       const Entry& entry = place->second;
+      // A higher attempt is a new reservation of the same request.
       if (entry.attempt < name.attempt) return {};
       if (entry.attempt > name.attempt) return {.state = Found::State::Over};
       return {.state = Found::State::Open, .lease = entry.lease};
@@ -70,6 +72,7 @@ LeaseBook::Added LeaseBook::add(const Name& name, LeaseId lease, std::optional<I
   const Found found = find(name);
   if (found.state == Found::State::Open) return {.outcome = Outcome::Open, .open = found.lease};
   if (found.state == Found::State::Over) return {.outcome = Outcome::Over};
+  // The limits are checked last. A known name gets its answer even if the book is full.
   if (open_ >= limits_.leases_max) return {.outcome = Outcome::Full};
   Instance* instance = open_instance(name.instance, now);
   if (instance == nullptr) return {.outcome = Outcome::Full};
@@ -90,9 +93,11 @@ std::optional<LeaseId> LeaseBook::release(const Name& name, Instant now) {
   std::optional<LeaseId> ended;
   const auto instance = instances_.find(name.instance);
   if (instance != instances_.end()) {
+    // A release also shows that the instance is alive.
     instance->second.heard = now;
     const auto place = instance->second.entries.find(name.number);
     if (place != instance->second.entries.end()) {
+      // A late release of an earlier attempt must not end the later one.
       if (place->second.attempt > name.attempt) return std::nullopt;
       ended = place->second.lease;
       close(instance->second, place);
@@ -102,6 +107,7 @@ std::optional<LeaseId> LeaseBook::release(const Name& name, Instant now) {
   const Key key{name.instance, name.number};
   const auto known = released_.find(key);
   const bool is_over = known != released_.end() && known->second.attempt >= name.attempt;
+  // The release may arrive before the reservation. It must win then as well.
   if (!is_over) remember(key, name.attempt, now);
   return ended;
 }
@@ -112,11 +118,13 @@ LeaseBook::Renewed LeaseBook::renew(const List& list, Instant now) {
   for (const Listed& listed : list.open) attempts.emplace(listed.number, listed.attempt);
   hear(list.instance, now);
   const auto known = instances_.find(list.instance);
+  // The order of the entries lets the search begin at the first number of the list.
   if (known != instances_.end()) {
     auto& [name, instance] = *known;
     auto place = instance.entries.lower_bound(list.from);
     while (place != instance.entries.end() && place->first <= list.up_to) {
       const auto [number, entry] = *place;
+      // Lists do not cover leases with an end of their own.
       if (entry.own_end || attempts.contains(number)) {
         ++place;
         continue;
@@ -161,9 +169,10 @@ std::vector<LeaseId> LeaseBook::expire(Instant now) {
   return ended;
 }
 
-// What ends for want of a sign is not remembered: its holder may come back and list it.
+// A lease that ends by silence is not remembered. Its frontend may come back and list it again.
 void LeaseBook::end_overdue(Instance& instance, Instant now, std::vector<LeaseId>& ended) {
   const bool is_silent = now - instance.heard >= limits_.silence_max;
+  // Most instances have no lease with an end of its own. Their entries need no visit.
   if (!is_silent && instance.with_own_end == 0) return;
   for (auto place = instance.entries.begin(); place != instance.entries.end();) {
     const Entry& entry = place->second;
@@ -177,7 +186,7 @@ void LeaseBook::end_overdue(Instance& instance, Instant now, std::vector<LeaseId
   }
 }
 
-// Null: there are too many.
+// Returns null if there are too many instances.
 LeaseBook::Instance* LeaseBook::open_instance(std::string_view name, Instant now) {
   auto known = instances_.find(name);
   if (known == instances_.end()) {
@@ -206,7 +215,7 @@ void LeaseBook::remember(Key key, std::uint32_t attempt, Instant now) {
 
 void LeaseBook::forget_oldest() {
   const auto oldest = released_.find(turns_.front().key);
-  // It may have been booked anew, or released once more.
+  // The name may have been reserved again, or released a second time.
   const bool is_it = oldest != released_.end() && oldest->second.turn == turns_.front().turn;
   if (is_it) released_.erase(oldest);
   turns_.pop_front();

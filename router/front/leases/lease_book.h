@@ -16,77 +16,99 @@
 
 #include "common/base/clock.h"
 
-// Reservations that peers hold at this router: by what name, and until when.
+// The reservations that frontends hold at this router: their names and their ends.
 namespace sightline::leases {
 
+// The longest name of an instance, in bytes.
 inline constexpr std::size_t kInstanceBytesMax = 128;
 
-// A reservation as its caller names it. The attempts of one number are the same request, asked of
-// one router after the other; the highest counts.
+// The name that a caller gives a reservation. All attempts of one number are the same request, sent
+// to one router after the other. The highest attempt counts.
 struct Name {
-  std::string instance;  // the caller's process: no two at any time have the same
+  // The caller's process. No two processes have the same name at the same time.
+  std::string instance;
   std::uint64_t number = 0;
   std::uint32_t attempt = 0;
 
   bool operator==(const Name&) const = default;
 };
 
-// "INSTANCE.NUMBER.ATTEMPT", as in paths; an instance is letters, digits and any of "._:-".
+// Returns "INSTANCE.NUMBER.ATTEMPT", as in paths. An instance has letters, digits and the
+// characters "._:-".
 std::string text_of(const Name& name);
-// Nothing: it is no such text, or a part is too long.
+// Returns nothing if the text has another form or a part is too long.
 std::optional<Name> parse_name(std::string_view text);
+// Returns whether a text is a valid name of an instance.
 bool is_instance(std::string_view text);
 
-// What is booked under a name; drawn by whoever books, each value once.
+// The number of a reservation under a name. The owner of the book draws it, each number once.
 using LeaseId = std::uint64_t;
 
+// The limits of a book.
 struct Limits {
-  std::size_t leases_max = 1 << 17;    // open, of all instances
-  std::size_t instances_max = 4096;    // with something open
-  std::size_t released_max = 1 << 17;  // names remembered as released, of all instances
-  Duration released_age = std::chrono::seconds(60);  // and for so long
-  Duration silence_max = std::chrono::seconds(15);   // of an instance, until its leases end
+  // Open leases of all instances.
+  std::size_t leases_max = 1 << 17;
+  // Instances with open leases.
+  std::size_t instances_max = 4096;
+  // Released names that are remembered, of all instances.
+  std::size_t released_max = 1 << 17;
+  // The time for which they are remembered.
+  Duration released_age = std::chrono::seconds(60);
+  // The leases of an instance end after this time without a message from it.
+  Duration silence_max = std::chrono::seconds(15);
 };
 
-// Who has booked what, as the callers tell. It says which leases end; ending them is its owner's
-// part. All times are given and never go back.
-// Thread safety: none.
+// Records which frontend has reserved what, from the frontends' messages. It returns the leases
+// that end, and its owner ends them. The caller passes all times, which must not go back.
+//
+// Thread safety: one owner.
 class LeaseBook {
  public:
   explicit LeaseBook(const Limits& limits = {}) : limits_(limits) {}
 
+  // The state of a name.
   struct Found {
     enum class State : std::uint8_t {
-      Free,  // may be booked
-      Open,  // is booked, as `lease`
-      Over,  // was released, or a later attempt was booked
+      // The name may be reserved.
+      Free,
+      // It is reserved, as `lease`.
+      Open,
+      // It was released, or a later attempt was reserved.
+      Over,
     };
     State state = State::Free;
-    LeaseId lease = 0;  // of Open
+    // Valid for Open.
+    LeaseId lease = 0;
   };
   [[nodiscard]] Found find(const Name& name) const;
 
+  // The result of add().
   struct Added {
     enum class Outcome : std::uint8_t {
       Booked,
-      Open,  // by this name already, as another lease
-      Over,  // as in Found
-      Full,  // leases_max or instances_max is reached
+      // The name has another lease already.
+      Open,
+      // As in Found.
+      Over,
+      // leases_max or instances_max is reached.
+      Full,
     };
     Outcome outcome = Outcome::Booked;
-    LeaseId open = 0;              // of Open
-    std::optional<LeaseId> ended;  // of Booked: the earlier attempt's
+    // For Open: the other lease.
+    LeaseId open = 0;
+    // For Booked: the lease of an earlier attempt, which ends.
+    std::optional<LeaseId> ended;
   };
-  // Books the lease under the name until it is released; at the latest until its own end, if it
-  // has one, else until the instance has been silent for silence_max.
+  // Adds a lease under a name. It ends when the name is released. A lease with an end of its own
+  // ends then at the latest. Another one ends after its instance was silent for silence_max.
   Added add(const Name& name, LeaseId lease, std::optional<Instant> own_end, Instant now);
 
-  // The name is over, whatever comes later under it. Gives the lease that ends; of a name that was
-  // released before, or is not known yet, nothing. It takes no instance's place: names that never
-  // were lock nobody out.
+  // Ends a name: no later message can reserve it. Returns the lease that ends. Returns nothing for
+  // a name that was released before or is unknown. An unknown name does not count as an instance.
+  // Invented names therefore lock no frontend out.
   std::optional<LeaseId> release(const Name& name, Instant now);
 
-  // What one instance has open with the numbers `from` to `up_to`, both among them.
+  // The open leases of one instance, with the numbers `from` to `up_to`, both included.
   struct Listed {
     std::uint64_t number = 0;
     std::uint32_t attempt = 0;
@@ -95,27 +117,33 @@ class LeaseBook {
     std::string_view instance;
     std::uint64_t from = 0;
     std::uint64_t up_to = 0;
-    std::span<const Listed> open;  // each number once
+    // Each number once.
+    std::span<const Listed> open;
   };
+  // The result of renew().
   struct Renewed {
-    std::vector<LeaseId> ended;        // what is not on the list
-    std::vector<std::size_t> missing;  // places on the list that are to be booked with add()
+    // The leases that are not on the list.
+    std::vector<LeaseId> ended;
+    // Indexes of the list's entries that the caller must add().
+    std::vector<std::size_t> missing;
   };
-  // The instance lives. Leases with an end of their own are left alone.
+  // Compares an instance's list with the book, and records that the instance is alive. Leases with
+  // an end of their own stay.
   Renewed renew(const List& list, Instant now);
 
-  // Another router has booked the name: what is open here under its number with the same or an
-  // earlier attempt ends, and is not remembered, so that it may come back.
+  // Another router has reserved the name. The lease of this number ends, if its attempt is the same
+  // or earlier. The name is not remembered as released, because it may come back.
   std::optional<LeaseId> supersede(const Name& name);
 
-  // Any other sign of life of an instance.
+  // Records any other message of an instance.
   void hear(std::string_view instance, Instant now);
 
-  // The leases whose time is up. What was released long ago is forgotten.
+  // Returns the leases whose time has ended. Forgets names that were released long ago.
   std::vector<LeaseId> expire(Instant now);
 
+  // The number of open leases.
   [[nodiscard]] std::size_t open() const { return open_; }
-  // Names remembered as released.
+  // The number of names that are remembered as released.
   [[nodiscard]] std::size_t released() const { return released_.size(); }
 
  private:
@@ -127,12 +155,12 @@ class LeaseBook {
   };
   struct Instance {
     Instant heard{};
-    std::map<std::uint64_t, Entry> entries;  // what is open, by number; not empty
+    std::map<std::uint64_t, Entry> entries;  // open leases by number, never empty
     std::size_t with_own_end = 0;
   };
   using Instances = std::map<std::string, Instance, std::less<>>;
   using Entries = std::map<std::uint64_t, Entry>;
-  // An instance and a number. A number is open or released, never both.
+  // An instance and a number. A number is open or released, and never both.
   using Key = std::pair<std::string, std::uint64_t>;
   struct Release {
     std::uint32_t attempt = 0;
@@ -145,7 +173,7 @@ class LeaseBook {
   };
 
   Instance* open_instance(std::string_view name, Instant now);
-  // Ends an open lease; gives the place after it.
+  // Ends an open lease. Returns the place after it.
   Entries::iterator close(Instance& instance, Entries::iterator place);
   void drop_if_empty(Instances::iterator instance);
   void remember(Key key, std::uint32_t attempt, Instant now);
@@ -155,7 +183,8 @@ class LeaseBook {
   const Limits limits_;
   Instances instances_;
   std::map<Key, Release> released_;
-  std::deque<Turn> turns_;  // the oldest release first; also of what has been booked anew since
+  // The oldest release first. It also has entries of names that were reserved again.
+  std::deque<Turn> turns_;
   std::uint64_t turn_ = 0;
   std::size_t open_ = 0;
 };

@@ -13,9 +13,10 @@
 namespace sightline::proxy {
 namespace {
 
-// Of one attempt: workers are replaced by such of another block size once, and back at worst.
+// The most renewals of one attempt. At worst the workers are replaced by workers of another block
+// size, and then back.
 constexpr int kRenewalsMax = 2;
-// BLAKE3 hashes 2 GB/s: so many bytes in 16 ns, the unit of a step's weight.
+// BLAKE3 hashes 2 GB/s. It hashes this many bytes in 16 ns, the unit of a step's weight.
 constexpr std::size_t kHashedBytesPerUnit = 32;
 
 Error lost_twice() {
@@ -28,7 +29,8 @@ Error lost_twice() {
       false);
 }
 
-// Of which of the requests that ran on them the engines died cannot be told.
+// The error if other requests were lost at the same workers. It is unknown which of the requests
+// killed the engines.
 Error lost_beside_others() {
   return worker_error(ErrorCode::Unavailable,
                       "engines closed the connection without an answer to this request twice, and "
@@ -36,8 +38,8 @@ Error lost_beside_others() {
                       false);
 }
 
-// An answer that is larger than the router takes, or that the client does not want any more, says
-// nothing about the worker.
+// Returns whether a failure says something about the worker. An answer above the router's limit
+// does not, and neither does an answer for a client that left.
 bool tells_of_worker(const relay::Forwarded& failed) {
   const Error& error = failed.answer.error();
   return error.blame == Blame::Worker && retry::is_failure(failed.ending) &&
@@ -54,6 +56,7 @@ Task<Result<selection::Selection>> Attempts::select(selection::Inquiry& inquiry,
     const bool is_out_of_date = !selected.ok() && selected.error().code == ErrorCode::OutOfDate;
     if (!is_out_of_date || !renew || renewals == kRenewalsMax) co_return selected;
     selection::Inquiry renewed = renew();
+    // The same size again would give the same error.
     if (renewed.job.block_size == inquiry.job.block_size) co_return selected;
     inquiry = std::move(renewed);
   }
@@ -73,13 +76,14 @@ Task<Result<selection::Selection>> Attempts::choose(selection::Inquiry& inquiry,
   auto selected = co_await select(inquiry, renew);
   // The last worker's own failure says more than "no worker left".
   if (!selected.ok()) co_return last_word(std::move(failure.forwarded));
-  // What no worker has got adds no load: it is bounded by its attempts alone.
+  // A request that no worker received adds no load. Only its number of attempts limits it.
   if (failure.forwarded.ending != retry::Outcome::Unsent && !place_.take()) {
     services_.selector.end(selected->reservation, {});
     services_.metrics.counter(contract::kRetriesRefusedTotal).add();
     co_return last_word(std::move(failure.forwarded));
   }
   trace_.retried(failure.worker, failure.forwarded.answer.error());
+  // A later failure may say less than this refusal (last_word()).
   if (failure.forwarded.ending == retry::Outcome::Declined) {
     refusal_ = std::move(failure.forwarded);
   }
@@ -100,10 +104,10 @@ relay::Attempt Attempts::begin(const http::Request& http, const selection::Selec
   attempt.pool = &services_.pool;
   attempt.held = services_.answers;
   attempt.now = services_.clock.wall();
-  // Before the client can send it again.
+  // The client has nothing yet. It cannot send the request again before this call.
   attempt.on_answer = [this] { answered(); };
   attempt.call.endpoint = {chosen.host, chosen.port};
-  // Once a request was lost, nothing may be left to the doubt that a kept connection brings.
+  // After a loss, a closed kept connection would be ambiguous. A new connection is not.
   attempt.call.fresh = past_.losses > 0;
   attempt.call.head = {http.method, http.target,
                        relay::engine_headers(http.headers, trace_.request_id())};
@@ -134,7 +138,8 @@ void Attempts::failed(const selection::Selection& chosen, relay::Forwarded faile
 Task<media::MediaId> Attempts::body_id() {
   if (body_id_) co_return *body_id_;
   const auto hash = [this]() -> Result<media::MediaId> { return memory_.lost.id_of(text_.body); };
-  // Also for a client that has left: what its request did is remembered.
+  // This also runs for a client that has left, because the effects of its request must be
+  // remembered.
   const auto hashed =
       co_await offload(services_.pool, text_.body.size() / kHashedBytesPerUnit, {}, hash);
   body_id_ = *hashed;
@@ -142,6 +147,7 @@ Task<media::MediaId> Attempts::body_id() {
 }
 
 Task<bool> Attempts::may_be_sent() {
+  // Method, target and size are compared first. Most requests then need no hash.
   if (!memory_.lost.knows_like(text_, services_.clock.now())) co_return true;
   const media::MediaId body = co_await body_id();
   const auto record = memory_.lost.record_of(text_, body, services_.clock.now());
@@ -161,6 +167,8 @@ Task<bool> Attempts::may_be_sent_again(const Failed& failure) {
     is_remembered_ = true;
     counted_ = memory_.lost.add(text_, body,
                                 {.worker = failure.worker, .sent = began_, .now = failure.at});
+    // Both limits hold: for the losses of this request's own attempts, and for the losses that
+    // count against its body.
     past_.losses = std::max(past_.losses + 1, counted_);
   }
   tried_.again = next == retry::Next::SameWorker ? failure.worker : "";
@@ -175,7 +183,8 @@ Error Attempts::last_word(relay::Forwarded failed) {
     trace_.advise({.is_useless_again = true});
     return counted_ >= retry::kLossesMax ? lost_twice() : lost_beside_others();
   }
-  // A worker that lives and says when to come back tells more than one that is not there.
+  // The refusal of a live worker, which says when to come back, is more helpful than a worker
+  // without connection.
   if (failed.ending == retry::Outcome::Unsent && refusal_) failed = std::move(*refusal_);
   if (failed.ending == retry::Outcome::Declined) {
     trace_.advise(
@@ -185,6 +194,7 @@ Error Attempts::last_word(relay::Forwarded failed) {
 }
 
 void Attempts::answered() {
+  // An answer proves that the request kills no engine. Its earlier losses must not count.
   past_.losses = 0;
   if (std::exchange(is_remembered_, false)) memory_.lost.answered(text_, *body_id_);
 }

@@ -22,21 +22,22 @@
 
 namespace sightline::proxy {
 
-// A request as it came, and whether it may be sent twice.
+// A request as the client sent it, and whether it may be sent twice.
 struct Repeated {
   retry::SentText text;
   retry::Repeatable repeatable = retry::Repeatable::AnotherToo;
 };
 
-// What retries of all requests share. Thread safety: as its members.
+// The state that the retries of all requests share. Thread safety: as its members.
 struct RetryMemory {
   retry::Budget budget;
   retry::LostBodies lost;
 };
 
-// The attempts to have one request answered, one after the other: whether there may be another one,
-// where it goes, and what the client is told when none is left.
-// Thread safety: none; of one request. What it is given outlives it.
+// Makes the attempts of one request, one after the other. It decides whether another attempt may be
+// made and which worker gets it. After the last attempt it gives the error for the client.
+//
+// Not thread-safe: it belongs to one request. Its arguments must live longer.
 class Attempts {
  public:
   Attempts(const Services& services, RetryMemory& memory, RequestTrace& trace,
@@ -48,36 +49,41 @@ class Attempts {
         repeatable_(request.repeatable),
         place_(memory.budget) {}
 
-  // Whom to send it to, with the work booked. The error of the last attempt if nobody is left, or
-  // no other attempt may be made; that of a request that was lost twice before, which is not sent.
-  // An inquiry that is out of date is replaced by a new one.
-  using Renew = std::function<selection::Inquiry()>;  // by what is served now; none: as it is
+  // Makes an inquiry from what the workers serve now. Without it the inquiry stays.
+  using Renew = std::function<selection::Inquiry()>;
+  // Chooses a worker for the next attempt and reserves its load. If the inquiry is out of date, a
+  // new one from `renew` replaces it. Errors:
+  // - the error of the last attempt, if no worker is left or no other attempt may be made,
+  // - lost_twice(), if the request was lost twice before. It is then not sent.
   [[nodiscard]] Task<Result<selection::Selection>> choose(selection::Inquiry& inquiry,
                                                           const Renew& renew = {});
-  // Notes that it is sent now. This outlives the attempt.
+  // Records that the request is sent now. This object must live longer than the attempt.
   [[nodiscard]] relay::Attempt begin(const http::Request& http, const selection::Selection& chosen);
-  // Notes that the attempt failed. choose() says whether another one may follow.
+  // Records that the attempt failed. choose() decides whether another one may follow.
   void failed(const selection::Selection& chosen, relay::Forwarded failed);
 
  private:
+  // A failed attempt: its worker, the time of the failure and the result of the relay.
   struct Failed {
     std::string worker;
     Instant at{};
     relay::Forwarded forwarded;
   };
 
-  // Before the first attempt: false if the request was lost twice before.
+  // Decides before the first attempt. Returns false if the request was lost twice before.
   [[nodiscard]] Task<bool> may_be_sent();
-  // After a failed attempt.
+  // Decides after a failed attempt.
   [[nodiscard]] Task<bool> may_be_sent_again(const Failed& failure);
-  // The body's id, which is computed once and off the I/O thread where the body is large.
+  // Returns the id of the body. It is computed once, and on a compute thread if the body is large.
   [[nodiscard]] Task<media::MediaId> body_id();
 
+  // Asks the selector. If the inquiry is out of date, it asks again with a renewed one, a few times
+  // at most.
   [[nodiscard]] Task<Result<selection::Selection>> select(selection::Inquiry& inquiry,
                                                           const Renew& renew);
-  // The request is harmless.
+  // The engine has answered, and so the request is harmless.
   void answered();
-  // What remains to be told where nobody can take over.
+  // Returns the error for the client if no worker can take over.
   [[nodiscard]] Error last_word(relay::Forwarded failed);
 
   const Services& services_;
@@ -87,16 +93,22 @@ class Attempts {
   const retry::Repeatable repeatable_;
   selection::Tried tried_;
   retry::Past past_;
-  std::optional<media::MediaId> body_id_;    // once it was needed
-  bool is_remembered_ = false;               // among the lost ones; then body_id_ is set
-  std::uint32_t counted_ = 0;                // losses that count against it
-  Instant began_{};                          // the attempt under way
-  std::optional<Failed> failure_;            // the attempt before
-  std::optional<relay::Forwarded> refusal_;  // the last that a worker said with a 503
+  // Set when it was first needed.
+  std::optional<media::MediaId> body_id_;
+  // The request is among the lost ones. body_id_ is then set.
+  bool is_remembered_ = false;
+  // The losses that count against the request.
+  std::uint32_t counted_ = 0;
+  // The start of the present attempt.
+  Instant began_{};
+  // The failure of the last attempt.
+  std::optional<Failed> failure_;
+  // The last answer of a worker with status 503.
+  std::optional<relay::Forwarded> refusal_;
   retry::Budget::Place place_;
 };
 
-// What the selector is told at an attempt's end.
+// Returns the report to the selector about the end of an attempt.
 selection::Ending ending_of(const relay::Forwarded& forwarded, const RequestTrace& trace);
 
 }  // namespace sightline::proxy

@@ -23,7 +23,7 @@
 namespace sightline::proxy {
 namespace {
 
-// A client's own request id is kept up to this length.
+// Longer request ids of clients are replaced. The limit is in bytes.
 constexpr std::size_t kRequestIdBytesMax = 256;
 
 http::Response json_response(int status, std::string body) {
@@ -33,7 +33,7 @@ http::Response json_response(int status, std::string body) {
 
 http::Response error_response(const Error& error, int status) {
   http::Response response = json_response(status, openai::error_body(error, status));
-  // Saturation passes: tell clients when to come back (RFC 9110 section 10.2.3).
+  // The overload will end. The header says when clients may retry (RFC 9110 section 10.2.3).
   if (response.status == 503) response.headers.set("retry-after", "1");
   return response;
 }
@@ -46,15 +46,15 @@ bool is_generating(std::string_view path) {
   return path == "/v1/chat/completions" || path == "/v1/completions";
 }
 
-// Answered without a worker.
+// Paths that the router answers without a worker.
 bool is_own(std::string_view path) {
   return path == "/v1/models" || path == "/health" || path == "/version";
 }
 
-// The methods of what is answered without a worker.
+// The methods of these paths.
 constexpr std::string_view kReads = "GET, HEAD";
 
-// Metric labels.
+// Labels of metrics.
 constexpr std::string_view kModelsRoute = "/v1/models";
 constexpr std::string_view kOtherRoute = "other";
 
@@ -65,7 +65,7 @@ openai::Endpoint endpoint_of(std::string_view path) {
   return path == "/v1/completions" ? openai::Endpoint::Completions : openai::Endpoint::Chat;
 }
 
-// What may be asked of a path; empty: it is none.
+// Returns the methods that a path accepts. The text is empty for an unknown path.
 std::string_view methods_of(std::string_view path, const std::vector<std::string>& passed) {
   if (is_generating(path)) return "POST";
   return is_own(path) ? kReads : openai::passed_methods(path, passed);
@@ -81,7 +81,7 @@ http::Response no_such_path(std::string_view path) {
             "where server.passed_paths names them"));
 }
 
-// The answer to a method that a path does not take; it takes some.
+// Returns the answer to a method that a path does not accept. The path must accept others.
 http::Response other_method(std::string_view methods, std::string_view method) {
   http::Response response{.status = 204, .headers = {}, .body = {}};
   if (method != "OPTIONS") {
@@ -92,7 +92,7 @@ http::Response other_method(std::string_view methods, std::string_view method) {
   return response;
 }
 
-// Puts what is known beside the error into its answer.
+// Adds the facts besides the error to its answer.
 void add_advice(http::Response& response, const Advice& advice) {
   if (advice.retry_after_s) {
     response.headers.set("retry-after", std::to_string(*advice.retry_after_s));
@@ -101,7 +101,7 @@ void add_advice(http::Response& response, const Advice& advice) {
   if (!advice.body.empty()) response.body = advice.body;
 }
 
-// What the system has no memory for ends with an error, and nothing else does.
+// Turns a lack of memory into an error. No other exception exists here.
 Task<Result<Done>> contained(Task<Result<Done>> life) {
   std::optional<Result<Done>> ended;
   try {
@@ -117,7 +117,8 @@ Task<Result<Done>> contained(Task<Result<Done>> life) {
 struct ModelEntry {
   std::string_view id;
   std::string_view root;
-  std::string_view parent;  // empty: none
+  // Empty for a base model.
+  std::string_view parent;
   std::uint32_t max_model_len = 0;
 };
 
@@ -144,6 +145,7 @@ ClientApi::ClientApi(const Services& services, Proxy& proxy, http::Client& to_wo
       id_seed_(static_cast<std::uint64_t>(services.clock.wall().time_since_epoch().count())) {}
 
 http::Admission ClientApi::admission(const http::Request& head) {
+  // A preflight is answered even when the router is full.
   if (is_preflight(head)) return {};
   if (openai::model_of(head.target)) {
     if (openai::has_method(kReads, head.method)) return {};
@@ -160,6 +162,7 @@ http::Admission ClientApi::admission(const http::Request& head) {
     return {.refusal = finished(route, head, other_method(methods, head.method))};
   }
   if (is_own(path)) return {};
+  // The request itself is not counted yet.
   const auto admitted = admit(proxy_.budget().live() + 1);
   if (admitted.ok()) return {};
   const auto counted = is_generating(path) ? route_of(endpoint_of(path)) : kOtherRoute;
@@ -178,8 +181,10 @@ Task<void> ClientApi::handle(http::Request& http, http::ResponseWriter& client) 
     co_return;
   }
   auto target = openai::read_target(http.target);
-  if (!target.ok()) co_return;  // it was not admitted
+  // admission() has rejected it.
+  if (!target.ok()) co_return;
   const std::string path = std::move(target->path);
+  // From here on the path has its normal form. No later reader can see another path.
   http.target = path + target->query;
   if (is_own(path)) {
     auto response = own_content(path);
@@ -226,7 +231,8 @@ Task<void> ClientApi::answer(std::string_view route, const http::Request& http,
                              http::Response response, http::ResponseWriter& client) {
   auto whole = finished(route, http, std::move(response));
   auto sent = co_await client.send(std::move(whole));
-  static_cast<void>(sent);  // a client that left before this small answer has lost nothing
+  // A client that left before this small answer has lost nothing.
+  static_cast<void>(sent);
 }
 
 Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
@@ -272,7 +278,8 @@ Task<void> ClientApi::change_adapter(const http::Request& http, http::ResponseWr
   allow_origin(response.headers, services_.settings.read()->server.cors_origins,
                http.headers.find("origin"));
   auto sent = co_await client.send(std::move(response));
-  static_cast<void>(sent);  // the change is made, whoever reads of it
+  // The change is made, even if no client reads the answer.
+  static_cast<void>(sent);
 }
 
 Result<Done> ClientApi::admit(std::size_t requests) const {
@@ -284,6 +291,8 @@ Task<void> ClientApi::conclude(Result<Done> result, const http::Request& http, R
                                http::ResponseWriter& client) {
   if (result.ok()) co_return;
   Error error = std::move(result).error();
+  // A cut-off by the router looks like a client that left. The client must learn that the router
+  // stops.
   const bool is_cut_off = error.code == ErrorCode::Cancelled && client.cut_off();
   if (is_cut_off && !client.disconnected()) {
     error = http::stopping_error("the answer was complete");
@@ -296,7 +305,8 @@ Task<void> ClientApi::conclude(Result<Done> result, const http::Request& http, R
   allow_origin(response.headers, services_.settings.read()->server.cors_origins,
                http.headers.find("origin"));
   auto sent = co_await client.send(std::move(response));
-  static_cast<void>(sent);  // the error is noted already
+  // The error is already recorded.
+  static_cast<void>(sent);
 }
 
 http::Response ClientApi::too_many(const Error& error, std::string_view route,
@@ -317,7 +327,7 @@ http::Response ClientApi::refusal(int status, const Error& error) {
   services_.metrics.counter(contract::kRequestsTotal, {"refused", std::to_string(status)}).add();
   http::Response response = error_response(error, status);
   name_request(response, new_request_id());
-  // What the request's origin was is not known any more.
+  // The origin of the request is not known here.
   allow_origin(response.headers, services_.settings.read()->server.cors_origins, "");
   return response;
 }
@@ -332,6 +342,7 @@ std::string ClientApi::model_entries(std::optional<std::string_view> only) const
   const auto& names = settings->model.served_names;
   std::uint32_t longest = settings->model.max_model_len;
   const std::uint32_t tokens = served->prompt_tokens_max;
+  // The list must not name a length that no worker takes.
   if (tokens > 0 && (longest == 0 || tokens < longest)) longest = tokens;
   if (longest == 0) longest = services_.model->profile.tokens_max.value_or(0);
   std::string entries;
@@ -339,9 +350,11 @@ std::string ClientApi::model_entries(std::optional<std::string_view> only) const
     if (!only || model.id == *only) append_model(entries, model, started_s_);
   };
   for (const std::string& name : names) {
+    // Every served name refers to the first one.
     add({.id = name, .root = names.front(), .parent = {}, .max_model_len = longest});
   }
   for (const fleet::ServedNames::Model& model : served->models.all()) {
+    // With names of its own, the router lists only the adapters of workers.
     if (!names.empty() && model.parent.empty()) continue;
     if (std::find(names.begin(), names.end(), model.id) != names.end()) continue;
     add({model.id, model.id, model.parent, longest});
@@ -352,6 +365,7 @@ std::string ClientApi::model_entries(std::optional<std::string_view> only) const
 std::string ClientApi::request_id_of(const http::Request& http) {
   const auto given = http.headers.find(contract::kRequestIdHeader);
   const bool is_kept = given && !given->empty() && given->size() <= kRequestIdBytesMax;
+  // A header of the client goes to logs and workers. Only printable text is accepted.
   if (is_kept && is_printable(*given)) return std::string(*given);
   return new_request_id();
 }

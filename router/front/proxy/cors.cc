@@ -23,8 +23,10 @@ void allow_origin(http::Headers& answer, const std::vector<std::string>& allowed
     if (!origin) return;
     answer.set(kAllowOrigin, contract::kAnyOrigin);
   } else {
+    // The setting allows no origin, so the answer is the same for all of them.
     if (contains(allowed, contract::kNoOrigin) || allowed.empty()) return;
-    answer.set("vary", "Origin");  // the same answer to another origin is another one
+    // Caches must not give this answer to another origin.
+    answer.set("vary", "Origin");
     if (!origin || !contains(allowed, *origin)) return;
     answer.set(kAllowOrigin, *origin);
   }
@@ -41,6 +43,7 @@ http::Response preflight_answer(const http::Request& request,
   http::Response answer{.status = 204, .headers = {}, .body = {}};
   allow_origin(answer.headers, allowed, request.headers.find("origin"));
   if (!answer.headers.find(kAllowOrigin)) return answer;
+  // A preflight has no body that a page could read.
   answer.headers.remove("access-control-expose-headers");
   answer.headers.set("access-control-allow-methods",
                      "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");

@@ -11,19 +11,20 @@
 
 namespace sightline::proxy {
 
-// Lets pages of other origins in browsers use the API (WHATWG Fetch, "CORS protocol"). Credentials
-// of browsers are never allowed; an Authorization header is the page's own.
+// Allows pages of other origins to use the API in a browser (WHATWG Fetch, "CORS protocol").
+// Credentials of browsers are never allowed. The page itself adds an Authorization header.
 
-// Adds to an answer that a page of this origin, which is one of those allowed, may read it.
-// `allowed` is server.cors_origins, `origin` the request's header.
+// Adds the headers by which a page of this origin may read an answer. `allowed` is
+// server.cors_origins, and `origin` is the header of the request. Without an allowed origin it adds
+// at most Vary.
 void allow_origin(http::Headers& answer, const std::vector<std::string>& allowed,
                   std::optional<std::string_view> origin);
 
-// True for a browser's question whether a page may send a request.
+// Returns whether a request is a browser's question before it sends a page's request.
 bool is_preflight(const http::Request& request);
 
-// The answer to it: any method, the headers that it names, for ten minutes, as vLLM 0.32 answers;
-// nothing of that where the origin is not allowed.
+// Returns the answer to a preflight request. As in vLLM 0.32, it allows any method and the
+// requested headers for ten minutes. For a forbidden origin it allows nothing.
 http::Response preflight_answer(const http::Request& request,
                                 const std::vector<std::string>& allowed);
 

@@ -15,18 +15,19 @@
 namespace sightline::proxy {
 namespace {
 
-// Prompt tokens that any model may have; protects memory where no worker names its limit.
+// The most prompt tokens of any model. It protects memory if no worker reports its limit.
 constexpr std::size_t kPromptTokensMax = 1U << 22U;
-// Tokens per block assumed for comparing work when no worker has told its own; vLLM's default.
+// The tokens per block for the comparison of work, if no worker has reported its own number. This
+// is vLLM's default.
 constexpr std::uint32_t kAssumedBlockSize = 16;
-// Bytes of a body per token where the prompt is not known: English text.
+// The bytes of a body per token where the prompt is not known. English text has this ratio.
 constexpr std::size_t kBytesPerTokenGuess = 4;
-// The same where the prompt is token ids: digits, comma, often a blank.
+// The same for a prompt of token ids, which have digits, a comma and often a blank.
 constexpr std::size_t kBytesPerIdGuess = 6;
-// Tokens whose block keys cost a unit of weight, 16 ns.
+// The tokens whose block keys cost one unit of weight, 16 ns.
 constexpr std::size_t kTokensPerWeight = 2;
 
-// Tokens of all prompts of a batch, of which the first has first_tokens.
+// Returns the tokens of all prompts of a batch. The first prompt has first_tokens.
 std::size_t batch_tokens(const openai::ApiRequest& request, std::size_t first_tokens) {
   const openai::CompletionBody& batch = *request.completion();
   const bool is_text = std::holds_alternative<std::string_view>(batch.first_prompt);
@@ -63,6 +64,7 @@ Task<Result<openai::ApiRequest>> Pipeline::parse(openai::Endpoint endpoint, std:
                                                  Requester& requester) const {
   const openai::RequestLimits limits{.images_max = services_.settings.read()->media.images_max,
                                      .memory = &requester.memory};
+  // The places of the looks change with the time. A client cannot prepare a body for them.
   const auto now = static_cast<std::uint64_t>(services_.clock.now().time_since_epoch().count());
   const std::size_t weight = prepare::parse_weight(body, Rng(seed_ ^ now));
   auto work = [&, endpoint]() -> Result<openai::ApiRequest> {
@@ -103,13 +105,15 @@ Result<Done> Pipeline::check_model(const openai::ApiRequest& request,
   const auto settings = services_.settings.read();
   const auto& names = settings->model.served_names;
   if (std::find(names.begin(), names.end(), *request.model) != names.end()) return Done{};
-  // Without a name of our own the workers' names are served, else only their adapters.
+  // Without served names of its own, the router serves the workers' names. With them it serves only
+  // the workers' adapters.
   const fleet::ServedNames::Model* model = served.models.find(*request.model);
   if (model != nullptr && (names.empty() || !model->parent.empty())) return Done{};
   return openai::no_such_model(*request.model);
 }
 
 std::size_t Pipeline::prompt_tokens_max(const fleet::Served& served) const {
+  // The operator's limit has priority. Then comes the workers' limit, and last the model's.
   const std::uint32_t longest = services_.settings.read()->model.max_model_len;
   if (longest > 0) return longest;
   if (served.prompt_tokens_max > 0) return served.prompt_tokens_max;
@@ -134,6 +138,7 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(openai::ApiRequest& request,
                                               .left = requester.left};
   HeldBytes& memory = requester.memory;
   const std::size_t bytes = prepare::prepare_bytes(request, prompt_options.tokens_max);
+  // A full budget rejects the request before the work begins.
   if (!memory.add(bytes)) co_return memory_error(memory, bytes, "the prompt of the request");
   auto work = [&]() -> Result<prepare::Prepared> {
     auto media = SL_TRY(prepare::resolve_media(request, *downloads, rules));
@@ -145,7 +150,8 @@ Task<Result<prepare::Prepared>> Pipeline::prepare(openai::ApiRequest& request,
   const std::size_t weight = prepare::prepare_weight(request, *downloads);
   auto prepared = co_await offload(services_.pool, weight, requester.left, std::move(work));
   memory.remove(bytes);
-  if (prepared.ok()) memory.charge(prepared->bytes());  // until the request ends
+  // Counted until the request ends.
+  if (prepared.ok()) memory.charge(prepared->bytes());
   co_return prepared;
 }
 
@@ -180,8 +186,8 @@ Keyed Pipeline::key(const openai::ApiRequest& request, const prepare::Prepared& 
     const auto reason = families::family_of(family).unpredictable(request);
     inquiry.unpredictable[static_cast<std::size_t>(family)] = !reason.empty();
   }
-  // The worker reports on a batch as a whole, of which only the first prompt is known here, and on
-  // several samples together.
+  // The worker reports on a batch as a whole, and on several samples together. Only the first
+  // prompt of a batch is known here.
   const openai::CompletionBody* completion = request.completion();
   inquiry.is_exact = prepared.is_exact() && (completion == nullptr || completion->prompts == 1) &&
                      request.samples == 1;

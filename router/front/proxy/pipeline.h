@@ -23,55 +23,61 @@
 
 namespace sightline::proxy {
 
-// A prompt's blocks and what they ask of a worker.
+// The blocks of a prompt, and what they require of a worker.
 struct Keyed {
-  // A batch is the work of all its prompts, of which only the first is tokenized: the others'
-  // tokens are estimated from their bytes. Several samples of a prompt count once: they share its
-  // blocks.
+  // A batch is the work of all its prompts. Only the first prompt is tokenized. The tokens of the
+  // others are estimated from their bytes. Several samples of a prompt count once, because they
+  // share its blocks.
   selection::Inquiry inquiry;
-  bool prompt_estimated = false;  // job.prompt_tokens is a guess, wholly or in part
+  // job.prompt_tokens is estimated, wholly or in part.
+  bool prompt_estimated = false;
 };
 
-// On whose behalf a request's steps work.
+// The client for which the steps of a request work.
 struct Requester {
-  std::stop_token left;  // stopped when nobody waits for the result any more
-  HeldBytes memory;      // charged with what the steps take; outlives their results
+  // Stopped when the client has left.
+  std::stop_token left;
+  // Counts the memory of the steps. It must live longer than their results.
+  HeldBytes memory;
 };
 
-// The first three steps of a request's life: parse, prepare, key. They change nothing outside the
-// request and know the workers only by what they serve, so explaining a request and serving it run
-// the same code.
-// Thread safety: all methods from any I/O thread of the pool.
+// The first three steps of a request: parse, prepare and key. They change nothing outside of the
+// request. They use no facts about workers except what these serve. An explanation of a request
+// therefore runs the same code as the request itself.
+//
+// Thread safety: any I/O thread of the pool may call any method.
 class Pipeline {
  public:
   explicit Pipeline(const Services& services);
 
-  // For the requester of a body of so many bytes.
+  // Returns the memory account of a request with a body of this size.
   [[nodiscard]] HeldBytes memory_for(std::size_t body_bytes) const;
 
-  // 1: the body as values; the model must be served. What has not begun when the requester has
-  // left is not done, here and in 2: Cancelled. Where memory has no room: TooLarge, Overloaded.
+  // Step 1: converts the body to values and checks that its model is served. A part of step 1 or 2
+  // that has not begun when the client leaves is not done. Errors: those of
+  // openai::parse_request(), Cancelled, and TooLarge or Overloaded if memory has no room.
   Task<Result<openai::ApiRequest>> parse(openai::Endpoint endpoint, std::string body,
                                          const fleet::Served& served, Requester& requester) const;
 
-  // The same where the prompt is not read: what the body could make an engine do is. The content
-  // type is the client's.
+  // The same for a request whose prompt the router does not read. It finds the members of the body
+  // that could make an engine connect or load something. `content_type` is the client's.
   Task<Result<openai::UnreadRequest>> parse_unread(std::string body, std::string_view content_type,
                                                    Requester& requester) const;
 
-  // Of 2: what media name by URL. They outlive it.
+  // A part of step 2: downloads the media that have URLs. `media` must live longer than the task.
   Task<Result<prepare::Downloads>> fetch(std::span<const openai::MediaPart> media,
                                          std::stop_token left) const;
 
-  // 2: media resolved, template rendered, text tokenized, placeholders expanded. Of the request
-  // what only that needs is dropped (openai::drop_prompt).
+  // Step 2: resolves the media, renders the template, tokenizes the text and expands the
+  // placeholders. It drops the parts of the request that only this step needs
+  // (openai::drop_prompt).
   Task<Result<prepare::Prepared>> prepare(openai::ApiRequest& request, const fleet::Served& served,
                                           Requester& requester) const;
 
-  // 3: block keys, and with them what is asked of the router role.
+  // Step 3: computes the block keys and the inquiry for the router role.
   Task<Result<Keyed>> key(const openai::ApiRequest& request, const prepare::Prepared& prepared,
                           const fleet::Served& served, std::stop_token left) const;
-  // The same on this thread, however long the prompt is.
+  // The same on this thread, even for a long prompt.
   [[nodiscard]] Keyed key(const openai::ApiRequest& request, const prepare::Prepared& prepared,
                           const fleet::Served& served) const;
 
@@ -84,7 +90,8 @@ class Pipeline {
   const std::uint64_t seed_;
 };
 
-// The model's part of a block key's scope: the same for requests and for the workers' events.
+// The model's part of a block key's scope. It is the same for requests and for the workers' KV
+// events.
 std::string scope_model(const contract::ServeSettings& settings);
 
 }  // namespace sightline::proxy

@@ -30,6 +30,8 @@ Task<Result<Done>> RequestBodies::edit(const fleet::Served& served, Requester& r
     services_.metrics.counter(contract::kMediaItemsTotal, {item.outcome}).add();
     bytes += item.fetched ? item.fetched->size() : 0;
   }
+  // Each family has a body of its own, and each body has a copy of the images.
+  // The memory is reserved before the large texts are built.
   const std::size_t written = base64_bytes(bytes) * served.families.size();
   if (!requester.memory.add(written)) {
     co_return memory_error(requester.memory, written, "the pictures of the request, as base64,");
@@ -44,6 +46,7 @@ Task<Result<Done>> RequestBodies::edit(const fleet::Served& served, Requester& r
 
 openai::EditedBody RequestBodies::edited(contract::EngineFamily family) const {
   openai::EditedBody body(request_.document.text());
+  // With media.forward=url the engine downloads the image itself.
   const bool as_bytes = settings_->media.forward == contract::MediaForward::Bytes;
   std::vector<std::string> identifiers;
   for (std::size_t i = 0; i < prepared_.media.size(); ++i) {
@@ -60,6 +63,7 @@ openai::EditedBody RequestBodies::edited(contract::EngineFamily family) const {
 
 std::vector<std::string_view> RequestBodies::pieces_for(contract::EngineFamily family) {
   auto body = bodies_.find(family);
+  // The first worker of this family has joined after edit().
   if (body == bodies_.end()) body = bodies_.emplace(family, edited(family)).first;
   return body->second.pieces();
 }
@@ -77,6 +81,7 @@ Task<Result<openai::EditedBody>> edit_unread(const Services& services,
   }
   auto work = [&]() -> Result<openai::EditedBody> {
     openai::EditedBody body(request.text());
+    // Removes or replaces the members that clients may not use.
     for (const auto& fix : request.fixes) {
       body.replace(fix.old.begin_offset(), fix.old.end_offset(), std::string(fix.value));
     }

@@ -22,8 +22,9 @@
 
 namespace sightline::proxy {
 
-// The client's body as workers get it: edited once for each engine family.
-// Thread safety: none; of one request. What it is given outlives it.
+// The client's body in the form for workers. It is edited once for each engine family.
+//
+// Not thread-safe: it belongs to one request. Its arguments must live longer.
 class RequestBodies {
  public:
   RequestBodies(const Services& services, const openai::ApiRequest& request,
@@ -33,27 +34,31 @@ class RequestBodies {
         request_(request),
         prepared_(prepared) {}
 
-  // True if the router has to ask for the usage of a stream itself, to audit its prediction.
+  // Returns whether the router must request the usage of a stream itself, to audit its prediction.
   [[nodiscard]] bool asks_for_usage() const;
 
-  // For the families that there are; downloaded images of many bytes are written into it on the
-  // compute threads. Errors: Cancelled; TooLarge and Overloaded where memory has no room.
+  // Edits the body for all families of the fleet. Large downloaded images are written into it on
+  // the compute threads. Errors: Cancelled, and TooLarge or Overloaded if memory has no room.
   [[nodiscard]] Task<Result<Done>> edit(const fleet::Served& served, Requester& requester);
-  // Edits the body once more where the first worker of a family has joined just now.
+  // Returns the body for a family. It edits the body if the first worker of the family has just
+  // joined.
   [[nodiscard]] std::vector<std::string_view> pieces_for(contract::EngineFamily family);
 
  private:
+  // Returns the body for one family, with media and usage as the settings want them.
   [[nodiscard]] openai::EditedBody edited(contract::EngineFamily family) const;
 
   const Services& services_;
-  const std::shared_ptr<const contract::ServeSettings> settings_;  // of all of its bodies
+  // The same settings for all of its bodies.
+  const std::shared_ptr<const contract::ServeSettings> settings_;
   const openai::ApiRequest& request_;
   const prepare::Prepared& prepared_;
+  // One body for each family of engines.
   std::map<contract::EngineFamily, openai::EditedBody> bodies_;
 };
 
-// The body of a request that is not read as workers get it; its URLs are replaced, on the compute
-// threads, by what was downloaded for them. The request outlives it. Errors: as of edit() above.
+// Returns the body for workers of a request whose prompt is not read. Its URLs are replaced by the
+// downloads, on the compute threads. The request must live longer. Errors: as edit() above.
 Task<Result<openai::EditedBody>> edit_unread(const Services& services,
                                              const openai::UnreadRequest& request,
                                              const prepare::Downloads& downloads,

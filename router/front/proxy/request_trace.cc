@@ -46,6 +46,7 @@ void RequestTrace::prepared(const Keyed& keyed, const prepare::Prepared& prepare
 
 void RequestTrace::sent(const Expectation& expectation) {
   sent_at_ = services_.clock.now();
+  // A retry begins with a new measurement.
   first_token_at_ = {};
   expectation_ = expectation;
 }
@@ -55,7 +56,8 @@ void RequestTrace::first_token() {
   count_begun();
 }
 
-// At once, not when the answer ends: that an engine begins no answers any more is news.
+// Counted immediately and not at the end of the answer. An engine that begins no more answers is
+// thus visible soon.
 void RequestTrace::count_begun() const {
   if (!expectation_) return;
   services_.metrics.counter(contract::kAnswersBegunTotal, {expectation_->worker}).add();
@@ -69,6 +71,7 @@ void RequestTrace::retried(std::string_view worker, const Error& error) {
 void RequestTrace::answered(int status, const std::optional<openai::Usage>& usage) {
   status_ = status;
   usage_ = usage;
+  // An answer without streaming has no first token. It is counted here.
   if (first_token_at_ == Instant{}) count_begun();
 }
 
@@ -109,6 +112,7 @@ void RequestTrace::write_log(Instant end) const {
   if (usage_ && usage_->cached_tokens) {
     fields.emplace_back("cached_tokens", *usage_->cached_tokens);
   }
+  // A phase that was not reached has the time 0.
   fields.emplace_back("prepare_ms", seconds(start_, prepared_at_) * 1e3);
   fields.emplace_back("queue_ms", seconds(prepared_at_, sent_at_) * 1e3);
   fields.emplace_back("prefill_ms", seconds(sent_at_, first_token_at_) * 1e3);
@@ -147,6 +151,7 @@ void RequestTrace::count(Instant end) const {
   metrics.counter(contract::kPromptBlocksTotal, {worker})
       .add(static_cast<double>(expectation_->prompt_blocks));
   metrics.counter(contract::kPromptTokensTotal, {worker}).add(static_cast<double>(prompt_tokens_));
+  // Only streams have a first token.
   if (first_token_at_ == Instant{}) return;
   metrics.histogram(contract::kFirstTokenSeconds, {overlap_of(*expectation_)})
       .observe(seconds(start_, first_token_at_));

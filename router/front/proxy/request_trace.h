@@ -18,29 +18,37 @@
 
 namespace sightline::proxy {
 
-// What the router expected of the chosen worker, or of that rank of it.
+// What the router expects of the chosen worker or rank.
 struct Expectation {
   std::string worker;
-  std::optional<std::uint32_t> rank;  // data-parallel rank, where the worker has several
-  std::uint64_t overlap_blocks = 0;   // X of X/Y: blocks the worker is expected to reuse
-  std::uint64_t prompt_blocks = 0;    // Y: whole blocks of the prompt
+  // The data-parallel rank, if the worker has several.
+  std::optional<std::uint32_t> rank;
+  // X of X/Y: the blocks that the worker is expected to reuse.
+  std::uint64_t overlap_blocks = 0;
+  // Y: the whole blocks of the prompt.
+  std::uint64_t prompt_blocks = 0;
   std::uint32_t block_size = 0;
-  std::string reason;  // why this worker
+  // Why this worker was chosen.
+  std::string reason;
 };
 
-// What a client is told of a request that failed, besides its error.
+// The facts about a failed request that its client gets besides the error.
 struct Advice {
-  std::optional<std::uint32_t> retry_after_s;  // as the engine said
-  std::string body;                            // the worker's own error, in OpenAI's shape; or ""
-  bool is_useless_again = false;               // it must not be sent again as it is
+  // Retry-After of the engine.
+  std::optional<std::uint32_t> retry_after_s;
+  // The worker's own error in OpenAI's shape, or empty.
+  std::string body;
+  // The client must not send the same request again.
+  bool is_useless_again = false;
 };
 
-// Facts and times of one request, gathered while it passes its steps. When it ends, on whatever
-// way, it writes the one log line and counts the metrics.
-// Thread safety: none; one per request.
+// The facts and times of one request. Its steps add them. When the request ends, the destructor
+// writes the one log line and counts the metrics, for every kind of end.
+//
+// Not thread-safe: each request has its own.
 class RequestTrace {
  public:
-  // route: metric label. services must outlive it.
+  // `route` is a metric label. `services` must live longer.
   RequestTrace(const Services& services, std::string_view route, std::string request_id);
   ~RequestTrace();
   RequestTrace(const RequestTrace&) = delete;
@@ -48,27 +56,36 @@ class RequestTrace {
 
   [[nodiscard]] const std::string& request_id() const { return request_id_; }
 
+  // Record the steps of the request: the body was read, the prompt was prepared, an attempt was
+  // sent, its
+  // first token came.
   void parsed(bool stream);
-  // Where the number of prompt tokens is a guess, the log line says so.
+  // If the number of prompt tokens is estimated, the log line says so.
   void prepared(const Keyed& keyed, const prepare::Prepared& prepared);
   void sent(const Expectation& expectation);
   void first_token();
+  // Counts an attempt that failed and is followed by another one.
   void retried(std::string_view worker, const Error& error);
+  // Record how the request ended.
   void answered(int status, const std::optional<openai::Usage>& usage);
   void failed(int status, const Error& error);
-  // What the client is told besides the error.
+  // Sets the facts for the client besides the error.
   void advise(Advice advice) { advice_ = std::move(advice); }
   [[nodiscard]] const Advice& advice() const { return advice_; }
 
-  // From the choice of the worker to the first token. Nothing: none came, or it is no stream.
+  // Returns the time from the choice of the worker to the first token. Absent if no token came or
+  // the answer is not a stream.
   [[nodiscard]] std::optional<Duration> first_token_after() const;
-  // True if an answer or an error has been noted.
+  // Returns whether an answer or an error was recorded.
   [[nodiscard]] bool is_settled() const { return status_ != 0; }
 
  private:
+  // Writes the one log line of the request.
   void write_log(Instant end) const;
+  // Adds the request to the metrics.
   void count(Instant end) const;
   void count_begun() const;
+  // Returns 0 if one of the times was not reached.
   [[nodiscard]] double seconds(Instant from, Instant to) const;
 
   const Services& services_;

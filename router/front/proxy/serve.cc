@@ -20,16 +20,17 @@ bool is_safe(std::string_view method) {
 
 }  // namespace
 
-// The whole life of a request. Each step takes what it needs and gives a new value.
+// The whole life of a request. Each step takes what it needs and returns a new value.
 Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, relay::Relay& relay,
                                 RequestTrace& trace) {
-  // Until the request is forwarded, which watches for it too: nothing is begun for who has left.
+  // Until the request is forwarded, which has its own check. No step begins for a client that has
+  // left.
   std::stop_source left;
   relay.on_leave([left]() mutable { left.request_stop(); });
   const auto served = services_.served();
   Requester requester{left.get_token(), pipeline_.memory_for(http.body.size())};
 
-  // 1 parse: OpenAI JSON to values; the client's bytes are kept.
+  // 1 parse: converts OpenAI's JSON to values. The client's bytes are kept.
   auto parsed = co_await pipeline_.parse(endpoint, std::move(http.body), *served, requester);
   if (!parsed.ok()) co_return std::move(parsed).error();
   openai::ApiRequest& request = *parsed;
@@ -38,15 +39,17 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   Attempts attempts(services_, retries_, trace,
                     {{http.method, http.target, request.document.text()}});
 
-  // 2 prepare: media to identities and sizes, text to tokens, placeholders expanded.
+  // 2 prepare: computes identities and sizes of media, tokenizes the text and expands the
+  // placeholders.
   auto prepared = co_await pipeline_.prepare(request, *served, requester);
   if (!prepared.ok()) co_return std::move(prepared).error();
   const FreedAside free_prompt(services_.pool, *prepared, prepared->bytes());
 
-  // 3 key: tokens and media to block keys.
+  // 3 key: computes block keys from tokens and media.
   auto keyed = co_await pipeline_.key(request, *prepared, *served, requester.left);
   if (!keyed.ok()) co_return keyed.error();
   trace.prepared(*keyed, *prepared);
+  // Another block size needs other keys. The prepared prompt stays valid.
   const auto rekeyed = [&] {
     return pipeline_.key(request, *prepared, *services_.served()).inquiry;
   };
@@ -54,12 +57,13 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   const auto edited = co_await bodies.edit(*served, requester);
   if (!edited.ok()) co_return edited.error();
   for (;;) {
-    // 4 match, 5 select, 6 reserve: whose blocks make the least work, booked before any byte.
+    // 4 match, 5 select, 6 reserve: chooses the worker with the least work, and reserves its load
+    // before any byte is sent.
     const auto chosen = co_await attempts.choose(keyed->inquiry, rekeyed);
     if (!chosen.ok()) co_return chosen.error();
     selection::Reservation reservation(services_.selector, chosen->reservation);
 
-    // 7 forward: the spliced body to the worker, its answer to the client as it comes.
+    // 7 forward: sends the edited body to the worker, and its answer to the client as it arrives.
     relay::Attempt attempt = attempts.begin(http, *chosen);
     const auto pieces = bodies.pieces_for(chosen->family);
     attempt.call.body = pieces;
@@ -71,7 +75,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
     };
     auto forwarded = co_await relay.forward(attempt);
 
-    // 8 account: how it ended, with the worker's own count; the reservation ends here.
+    // 8 account: reports the end with the worker's own counts. The reservation ends here.
     reservation.end(ending_of(forwarded, trace));
     if (forwarded.answer.ok()) {
       trace.answered(forwarded.answer->status, forwarded.answer->usage);
@@ -87,7 +91,8 @@ Task<Result<Done>> Proxy::serve_unread(http::Request& http, relay::Relay& relay,
   relay.on_leave([left]() mutable { left.request_stop(); });
   Requester requester{left.get_token(), pipeline_.memory_for(http.body.size())};
 
-  // 1 parse, 2 prepare: what an engine could be made to connect to or to load.
+  // 1 parse, 2 prepare: finds the parts of the body that could make an engine connect or load
+  // something.
   const std::string content_type(http.headers.find("content-type").value_or(""));
   auto parsed = co_await pipeline_.parse_unread(std::move(http.body), content_type, requester);
   if (!parsed.ok()) co_return std::move(parsed).error();
@@ -105,7 +110,7 @@ Task<Result<Done>> Proxy::serve_unread(http::Request& http, relay::Relay& relay,
   selection::Inquiry inquiry;
   inquiry.is_read = false;
   for (;;) {
-    // 5 select, 6 reserve: the worker with the least load.
+    // 5 select, 6 reserve: chooses the worker with the least load.
     const auto chosen = co_await attempts.choose(inquiry);
     if (!chosen.ok()) co_return chosen.error();
     selection::Reservation reservation(services_.selector, chosen->reservation);

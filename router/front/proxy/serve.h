@@ -16,28 +16,30 @@
 
 namespace sightline::proxy {
 
-// The life of a request, from the client's bytes to the last byte of the answer.
-// Thread safety: methods on any I/O thread; a request stays on the thread it came to.
+// Serves requests, from the client's bytes to the last byte of the answer. Thread safety: any I/O
+// thread may call the methods. A request stays on its thread.
 class Proxy {
  public:
+  // The services must live longer.
   explicit Proxy(const Services& services)
       : services_(services),
         pipeline_(services),
         retries_{{}, retry::LostBodies(services.identity)} {}
 
-  // Serves a chat or completions request: the eight steps. An Error means that the client has
-  // not been answered yet, unless it has got a part.
+  // Serves a chat or completions request in eight steps. After an Error the client has no answer
+  // yet, unless it has already received a part.
   Task<Result<Done>> serve(openai::Endpoint endpoint, http::Request& http, relay::Relay& relay,
                            RequestTrace& trace);
 
-  // Sends a request whose prompt the router does not read to the least loaded worker, its media
-  // fetched and what clients may not ask for refused or taken out; to another worker only
-  // if that cannot be connected to, as what it does is not known to be repeatable. A method that
-  // changes nothing is sent again where a kept connection was closed.
+  // Serves a request whose prompt the router does not read. It goes to the worker with the least
+  // load. Its media are fetched, and members that clients may not use are rejected or removed.
+  // Another worker gets it only if no connection was possible, because repeating it may not be
+  // safe. A request with a method that changes nothing is also sent again if a kept connection was
+  // closed.
   Task<Result<Done>> serve_unread(http::Request& http, relay::Relay& relay, RequestTrace& trace);
 
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
-  // Every request counts itself in.
+  // Every request is counted in this budget.
   [[nodiscard]] retry::Budget& budget() { return retries_.budget; }
 
  private:

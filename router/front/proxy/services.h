@@ -22,24 +22,30 @@
 
 namespace sightline::proxy {
 
-// What the life of a request needs. Everything outlives the proxy and is safe to use from all I/O
-// and compute threads.
+// The parts that serve requests. All live longer than the proxy, and all I/O and compute threads
+// may use them.
 struct Services {
-  // Some change while requests run: contract/live_settings.h.
+  // The settings that count at this moment. Some of them change while requests run
+  // (contract/live_settings.h).
   const Published<contract::ServeSettings>& settings;
+  // The secret key of digests of clients' data.
   const contract::IdentityKey& identity;
   const keys::Scheme& scheme;
   const Clock& clock;
   std::shared_ptr<const prepare::LoadedModel> model;
   prepare::TokenCache& token_cache;
+  // The I/O threads of requests and the compute threads of large work.
   IoPool& pool;
   media::Fetcher& fetcher;
-  // What the workers serve, at this moment.
+  // Returns what the workers serve at this moment.
   std::function<std::shared_ptr<const fleet::Served>()> served;
+  // The router role, in this process or in another one.
   selection::Selector& selector;
   runtime::Metrics& metrics;
-  ByteBudget& memory;             // what requests take besides their bodies is charged here
-  ByteBudget* answers = nullptr;  // bytes of engines' answers that are held; null: not counted
+  // Counts the memory of requests, except their bodies.
+  ByteBudget& memory;
+  // Counts the bytes of engines' answers that are held. Null: they are not counted.
+  ByteBudget* answers = nullptr;
 };
 
 }  // namespace sightline::proxy

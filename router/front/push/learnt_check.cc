@@ -12,6 +12,7 @@ namespace {
 
 std::string seconds_of(Duration time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  // The decimal place is left out if it is 0.
   const auto tenths = std::to_string(ms % 1000 / 100);
   return std::to_string(ms / 1000) + (tenths == "0" ? "" : "." + tenths) + " s";
 }
@@ -25,8 +26,10 @@ Error not_yet(std::string message) {
 Result<std::string> LearntCheck::look(const fleet::FleetSnapshot& fleet, const lists::InForce& list,
                                       Instant now) {
   const MutexLock lock(mutex_);
+  // The result stays, even if new workers come.
   if (note_) return *note_;
   if (list.source == lists::Source::None) return not_yet("there is no list of workers yet");
+  // The time begins with the first list. Without a list the router has nothing to wait for.
   if (!began_) began_ = now;
   const std::string missing = fleet::why_not_learnt(fleet, list.workers);
   if (missing.empty()) {

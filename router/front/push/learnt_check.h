@@ -14,24 +14,28 @@
 
 namespace sightline::push {
 
-// The check `learnt` of /readyz. Done once all that can be learnt of the workers is learnt, or
-// `timeout` after the first look at a list; and ever after: workers that come later do not make a
-// router unready. To be looked at from the start on.
-// Thread safety: look() from any thread.
+// The check `learnt` of /readyz. It is done when the router knows everything about its workers, or
+// `timeout` after the first look with a list. It stays done: workers that come later do not make a
+// router unready. Call look() from the start on.
+//
+// Thread safety: any thread may call look().
 class LearntCheck {
  public:
+  // `timeout` is the setting --ready-timeout.
   explicit LearntCheck(Duration timeout) : timeout_(timeout) {}
 
-  // A note on what is not learnt, if the time was over before; empty: all is. Error: Unavailable,
-  // what is still to come and how long it is waited for.
+  // Returns a note about missing facts, if the time ended first. The note is empty if nothing is
+  // missing. Error: Unavailable, with the missing facts and the time that the router still waits.
   Result<std::string> look(const fleet::FleetSnapshot& fleet, const lists::InForce& list,
                            Instant now);
 
  private:
   const Duration timeout_;
   Mutex mutex_;
-  std::optional<Instant> began_ SL_GUARDED_BY(mutex_);     // when there first was a list
-  std::optional<std::string> note_ SL_GUARDED_BY(mutex_);  // nothing: not yet
+  // The time of the first look with a list.
+  std::optional<Instant> began_ SL_GUARDED_BY(mutex_);
+  // Absent until the check is done.
+  std::optional<std::string> note_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::push

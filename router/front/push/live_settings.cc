@@ -54,9 +54,11 @@ AdminResponse LiveSettings::put(const admin_port::AdminRequest& request) {
       return admin_port::admin_error(is_large ? 413 : 400, pushed.error().message);
     }
     next = std::move(*pushed);
+    // A push replaces the pushes before it.
     pushed_ = next.pushed;
     auto values = std::make_shared<const ServeSettings>(next.settings);
     values_.publish(values);
+    // Called under the lock, because two pushes must reach the parts in their order.
     if (around_.on_change) around_.on_change(*values);
   }
   around_.metrics.gauge(contract::kSettingsPushed).set(static_cast<double>(next.pushed.size()));

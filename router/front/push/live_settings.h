@@ -16,32 +16,36 @@
 
 namespace sightline::push {
 
-// The settings as they are at this moment: those of the start, some of them changed by push.
-// Thread safety: all methods from any thread.
+// The present settings: the ones of the start, with the changes of pushes. Thread safety: any
+// thread may call any method.
 class LiveSettings {
  public:
   struct Around {
-    contract::SettingOrigins origins;  // of the values at the start
-    // Told of new values, one after the other. Runs under a lock: it may not wait for anything.
+    // The origins of the values at the start.
+    contract::SettingOrigins origins;
+    // Called with new values, one push after the other. It runs under a lock and must not wait.
     std::function<void(const contract::ServeSettings&)> on_change;
-    runtime::Metrics& metrics;  // outlives it
+    // Must live longer.
+    runtime::Metrics& metrics;
   };
+  // `start` are the values of flags, environment and file. A push never changes them.
   LiveSettings(contract::ServeSettings start, Around around);
 
-  // For readers: the newest values, at any moment.
+  // The newest values, for readers.
   [[nodiscard]] const Published<contract::ServeSettings>& values() const { return values_; }
 
-  // PUT /v1/settings: 200 {"changed": [{"name", "before", "after"}], "pushed": [names]}; 400 or 413
-  // where nothing was changed, and why.
+  // PUT /v1/settings. The answer is 200 {"changed": [{"name", "before", "after"}], "pushed":
+  // [names]}. If nothing was changed because of an error, it is 400 or 413 with the reason.
   admin_port::AdminResponse put(const admin_port::AdminRequest& request);
-  // GET /v1/settings: as contract::settings_json().
+  // GET /v1/settings. The answer is contract::settings_json().
   [[nodiscard]] admin_port::AdminResponse get() const;
 
  private:
   const contract::ServeSettings start_;
   const Around around_;
   Published<contract::ServeSettings> values_;
-  mutable Mutex mutex_;  // one push at a time
+  // Held for one push at a time.
+  mutable Mutex mutex_;
   std::set<std::string> pushed_ SL_GUARDED_BY(mutex_);
 };
 

@@ -17,6 +17,7 @@ admin_port::Entry guarded(std::string_view what, runtime::TokenFile* tokens,
                           runtime::Metrics& metrics, std::size_t body_bytes_max) {
   auto guard = [what = std::string(what), tokens,
                 &metrics](const AdminRequest& head) -> std::optional<AdminResponse> {
+    // The guard sees the header only. Without a valid token no body is read.
     if (tokens != nullptr && tokens->admits(head.authorization)) return std::nullopt;
     metrics.counter(contract::kPushesTotal, {what, "unauthorized"}).add();
     if (tokens == nullptr) {

@@ -11,9 +11,10 @@
 
 namespace sightline::push {
 
-// Lets in who names a token of the file. Without a file everybody is answered 403 with the flag
-// that gives one, a wrong token 401; both are counted as pushes of `what` that were "unauthorized".
-// `tokens` may be null; it and the metrics outlive the route.
+// Returns a route entry that admits only requests with a token of the file. Without a file, every
+// request gets 403 with the flag that sets one. A wrong token gets 401. Both count as pushes of
+// `what` with the result "unauthorized". `tokens` may be null. It and the metrics must live longer
+// than the route.
 admin_port::Entry guarded(std::string_view what, runtime::TokenFile* tokens,
                           runtime::Metrics& metrics, std::size_t body_bytes_max);
 

@@ -76,9 +76,11 @@ void WorkerLists::boot_without_peers() {
   std::shared_ptr<const InForce> now;
   {
     const MutexLock lock(mutex_);
+    // A pushed list has priority over the list of the start.
     if (!std::exchange(asks_peers_, false) || in_force_->pushed || !has_boot_) return;
     in_force_ = now =
         std::make_shared<const InForce>(lists::with_boot(*in_force_, in_force_->boot));
+    // Called under the lock, because the fleet must get the lists in their order.
     around_.hand_over(now->workers);
   }
   log(LogLevel::Info, "no peer has a pushed list of workers",
@@ -101,6 +103,7 @@ void WorkerLists::reread(Result<std::vector<WorkerSpec>> boot) {
   {
     const MutexLock lock(mutex_);
     has_boot_ = true;
+    // The peers have not answered yet. The new list of the start waits as the old one did.
     if (asks_peers_) {
       InForce next = *in_force_;
       next.boot = std::move(*boot);
@@ -128,6 +131,7 @@ Result<WorkerLists::Offered> WorkerLists::offer(std::string body, Source from) {
     around_.metrics.counter(contract::kPushesTotal, {kind_of(from), "malformed"}).add();
     return list.error();
   }
+  // The digest is computed without the lock.
   const std::uint64_t digest = lists::digest_of(*list);
   const auto pushed =
       std::make_shared<const PushedList>(PushedList{std::move(*list), std::move(body), digest});
@@ -138,7 +142,7 @@ Result<WorkerLists::Offered> WorkerLists::offer(std::string body, Source from) {
 
 WorkerLists::Offered WorkerLists::judge_and_take(const std::shared_ptr<const PushedList>& pushed,
                                                  Source from) {
-  // The last owner of the list before frees it after the lock.
+  // The last owner of the previous list frees it after the lock.
   std::shared_ptr<const InForce> before;
   Offered offered;
   {
@@ -148,6 +152,7 @@ WorkerLists::Offered WorkerLists::judge_and_take(const std::shared_ptr<const Pus
                                    before->pushed ? &before->pushed->list : nullptr, pushed->list);
     if (offered.verdict == Verdict::TakeOver) {
       in_force_ = std::make_shared<const InForce>(lists::with_push(*before, pushed, from));
+      // A pushed list has priority, so no list waits for the peers after it.
       asks_peers_ = false;
       around_.hand_over(in_force_->workers);
     }
@@ -170,6 +175,7 @@ void WorkerLists::tell(const Offered& offered, Source from) const {
        {"added", offered.difference.added.size()},
        {"removed", offered.difference.removed.size()},
        {"changed", offered.difference.changed.size()}});
+  // A later list may count by now. The gauges must show the newest one.
   set_gauges(*in_force());
   if (around_.on_taken) around_.on_taken(now);
 }

@@ -18,59 +18,74 @@
 
 namespace sightline::push {
 
-// Which list of workers counts: the newest that was pushed, here or to a peer, else that of flags,
-// environment and file. Once one was pushed, the file's workers are not taken any more.
-// Thread safety: all methods from any thread.
+// Decides which list of workers counts. This is the newest list that was pushed here or to a peer.
+// Without a push it is the list from flags, environment and file. After a push, the file's workers
+// do not count.
+//
+// Thread safety: any thread may call any method.
 class WorkerLists {
  public:
   struct Around {
-    std::string revision;  // of this router: lists of another one are refused
-    // Gives the fleet its workers. Runs under a lock: it may only leave them for another thread.
+    // The revision of this router. Lists of another revision are rejected.
+    std::string revision;
+    // Gives the workers to the fleet. It runs under a lock and may only store them for another
+    // thread.
     std::function<void(std::vector<contract::WorkerSpec>)> hand_over;
-    // A pushed list was taken, and which; without a lock.
+    // Called with a pushed list that was accepted, without a lock.
     std::function<void(const lists::InForce&)> on_taken;
-    runtime::Metrics& metrics;  // outlives it
+    // Must live longer.
+    runtime::Metrics& metrics;
   };
   explicit WorkerLists(Around around);
 
-  // The workers of flags, environment and file at the start; nothing: there is no such list, not
-  // even an empty one. They count at once, unless peers are asked first: then from
-  // boot_without_peers() on. Hands nothing over.
+  // Sets the workers of flags, environment and file at the start. An absent list differs from an
+  // empty one. The list counts immediately. With asks_peers it counts from boot_without_peers() on.
+  // It does not call hand_over.
   void boot(std::optional<std::vector<contract::WorkerSpec>> workers, bool asks_peers);
-  // No peer had a list in time: nothing changes if there is one by now.
+  // No peer had a list in time. Changes nothing if a list was pushed meanwhile.
   void boot_without_peers();
 
-  // The configuration was read again; an error keeps all as it is. Both are logged and counted.
+  // Takes the configuration after it was read again. An error keeps everything as it is. Both are
+  // logged and counted.
   void reread(Result<std::vector<contract::WorkerSpec>> boot);
 
+  // The result of offer().
   struct Offered {
     lists::Verdict verdict = lists::Verdict::Same;
-    lists::Difference difference;  // to the workers before; of TakeOver
+    // For TakeOver: the difference to the workers before.
+    lists::Difference difference;
     std::shared_ptr<const lists::InForce> in_force;
   };
-  // Takes a pushed list if it is for this router and newer. The body is that of PUT /v1/workers,
-  // from Source::Push or Peers. Errors: those of lists::parse_pushed_workers.
+  // Accepts a pushed list if it is for this router and newer. The body is the one of PUT
+  // /v1/workers. `from` is Source::Push or Source::Peers. Errors: those of
+  // lists::parse_pushed_workers().
   Result<Offered> offer(std::string body, lists::Source from);
 
+  // The list that counts at this moment. Never null.
   [[nodiscard]] std::shared_ptr<const lists::InForce> in_force() const;
 
-  // For the check `workers` of /readyz: which list, or why there is none.
+  // For the check `workers` of /readyz: which list counts, or why no list does.
   [[nodiscard]] Result<std::string> check() const;
 
  private:
+  // Compares the list with the newest pushed one, and takes it over if it is newer.
   Offered judge_and_take(const std::shared_ptr<const lists::PushedList>& pushed,
                          lists::Source from);
+  // Counts and logs the result, and calls on_taken for a list that was taken.
   void tell(const Offered& offered, lists::Source from) const;
+  // Sets the gauges of the list that counts.
   void set_gauges(const lists::InForce& now) const;
 
   const Around around_;
   mutable Mutex mutex_;  // held for memory work only
   std::shared_ptr<const lists::InForce> in_force_ SL_GUARDED_BY(mutex_);
-  bool asks_peers_ SL_GUARDED_BY(mutex_) = false;  // the boot list waits for their answer
-  bool has_boot_ SL_GUARDED_BY(mutex_) = false;    // there is one
+  // The list of the start waits for the peers' answers.
+  bool asks_peers_ SL_GUARDED_BY(mutex_) = false;
+  // A list of the start exists.
+  bool has_boot_ SL_GUARDED_BY(mutex_) = false;
 };
 
-// "taken", "same", "other-revision", "older", "forked", "too-far": in answers and as a metric's
+// "taken", "same", "other-revision", "older", "forked" or "too-far", for answers and as a metric's
 // label.
 std::string_view name_of(lists::Verdict verdict);
 

@@ -67,6 +67,7 @@ AdminResponse put_workers(WorkerLists& lists, const admin_port::AdminRequest& re
     const bool is_large = offered.error().code == ErrorCode::TooLarge;
     return admin_port::admin_error(is_large ? 413 : 400, offered.error().message);
   }
+  // A repeated push of the present list is no error.
   const std::string why = why_refused(offered->verdict, *offered->in_force);
   const std::string held = members_of(*offered->in_force);
   if (!why.empty()) {

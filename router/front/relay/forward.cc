@@ -15,7 +15,8 @@
 namespace sightline::relay {
 namespace {
 
-// Ends the exchange when the client leaves; takes the callback back before the exchange dies.
+// Ends the exchange when the client leaves. The destructor removes the callback before the exchange
+// is destroyed.
 class CancelOnDisconnect {
  public:
   CancelOnDisconnect(http::ResponseWriter& client, http::Exchange& exchange) : client_(client) {
@@ -29,12 +30,12 @@ class CancelOnDisconnect {
   http::ResponseWriter& client_;
 };
 
-// What is read of a 503, and how long that may take.
+// The limits for reading the body of a 503.
 constexpr std::size_t kRefusalBytesMax = 16384;
 constexpr std::chrono::seconds kRefusalTime{1};
-// A stream's events of fewer bytes than a connection's buffers are not counted.
+// Smaller parts of a stream's events are not counted. The buffers of a connection are larger.
 constexpr std::size_t kCountedBytesMin = 4096;
-// Statuses by which a server says that another one may do better (RFC 9110 section 15.6).
+// Statuses by which a server says that another server may answer (RFC 9110 section 15.6).
 bool is_unavailable(int status) { return status == 502 || status == 503 || status == 504; }
 
 bool is_event_stream(const http::Exchange& exchange) {
@@ -43,15 +44,14 @@ bool is_event_stream(const http::Exchange& exchange) {
   return type && http::equal_names(type->substr(0, kStream.size()), kStream);
 }
 
-// A body that was compressed although identity was asked for reaches the client as it came: its
-// usage is not known.
+// The router requests no compression. A compressed body is forwarded as it is, and its usage is
+// unknown.
 bool is_coded(const http::Exchange& exchange) {
   const auto coding = exchange.headers().find("content-encoding");
   return coding && !coding->empty() && !http::equal_names(*coding, "identity");
 }
 
-// An exchange is cancelled only because the client left or the router stops: no fault of the
-// worker.
+// An exchange is cancelled only if the client left or the router stops. The worker is not at fault.
 Error seen_from_here(Error error, const http::ResponseWriter& client) {
   if (error.code != ErrorCode::Cancelled) return error;
   if (client.cut_off() && !client.disconnected()) {
@@ -81,7 +81,7 @@ retry::Outcome ending_of(const http::Exchange& exchange) {
   return retry::Outcome::Final;
 }
 
-// What a worker says with its 503, as far as it comes soon.
+// Reads what a worker says with its 503, if it arrives soon.
 Task<retry::WorkerRefusal> read_refusal(http::Exchange& exchange, const Attempt& attempt) {
   auto give_up = [&exchange] { exchange.cancel(); };
   Deadline deadline(attempt.pool->deadlines(attempt.pool->index_here()), give_up);
@@ -94,7 +94,7 @@ Task<retry::WorkerRefusal> read_refusal(http::Exchange& exchange, const Attempt&
   co_return retry::read_refusal(said, attempt.now);
 }
 
-// Of a worker that says that it cannot answer (RFC 9110 section 15.6).
+// Returns the end of an attempt whose worker says that it cannot answer (RFC 9110 section 15.6).
 Task<Forwarded> unavailable(http::Exchange& exchange, const Attempt& attempt) {
   const int status = exchange.status();
   std::string message = "the engine cannot serve now (status " + std::to_string(status) + ")";
@@ -112,8 +112,8 @@ Task<Forwarded> unavailable(http::Exchange& exchange, const Attempt& attempt) {
                       retry::Outcome::Declined, std::move(refusal)};
 }
 
-// The client has part of an answer: say that it is broken, in the stream's own form. Within an
-// event nothing can be said.
+// The client has a part of an answer. The error is sent in the form of the stream. Inside of an
+// event nothing can be sent, and so the connection is closed.
 Task<Error> break_off(http::ResponseWriter& client, Error error, bool in_event) {
   error.retryable = false;
   if (error.code == ErrorCode::Cancelled || client.disconnected()) co_return error;
@@ -127,7 +127,8 @@ Task<Error> break_off(http::ResponseWriter& client, Error error, bool in_event) 
   co_return error;
 }
 
-// A worker that ends a stream without saying so has broken off, whatever its connection says.
+// A worker that ends a stream without its last event has broken off, even if its connection ended
+// properly.
 Result<Done> check_ended(const http::Exchange& exchange, const StreamTap& tap) {
   if (exchange.status() != 200 || tap.done_sent()) return Done{};
   return worker_error(ErrorCode::Unavailable, "the engine ended its stream before its last event",
@@ -137,7 +138,8 @@ Result<Done> check_ended(const http::Exchange& exchange, const StreamTap& tap) {
 Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
                                 http::ResponseWriter& client, const Attempt& attempt) {
   std::string out;
-  HeldBytes held(attempt.held);  // of what waits for the client
+  // Counts the bytes that wait for the client.
+  HeldBytes held(attempt.held);
   for (;;) {
     auto bytes = co_await exchange.read_some();
     if (!bytes.ok()) co_return std::move(bytes).error();
@@ -166,7 +168,7 @@ Task<Result<Answer>> relay_stream(http::Exchange& exchange, const Attempt& attem
   if (!begun.ok()) co_return std::move(begun).error();
   StreamTap tap(attempt, answer);
   auto relayed = co_await relay_events(exchange, tap, client, attempt);
-  // SDKs close the connection at the last event, without waiting for the end of the body.
+  // SDKs close the connection after the last event, without waiting for the end of the body.
   if (client.disconnected() && tap.done_sent()) co_return answer;
   if (!relayed.ok()) {
     Error cause = seen_from_here(std::move(relayed).error(), client);
@@ -191,6 +193,7 @@ Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attemp
       error.retryable = false;
       co_return error;
     }
+    // The engine has answered. A failure after it is no loss of the request.
     note_answer(attempt);
     if (bytes->empty()) break;
     raise_life(attempt);
@@ -215,7 +218,7 @@ Task<Result<Answer>> relay(http::Exchange& exchange, const Attempt& attempt,
   co_return whole;
 }
 
-// How an answer reaches the client.
+// The function that forwards an answer to the client.
 using Relay = Task<Result<Answer>> (*)(http::Exchange&, const Attempt&, http::ResponseWriter&);
 
 Task<Forwarded> carry_out(http::Client& to_workers, const Attempt& attempt,
@@ -244,7 +247,7 @@ Task<Forwarded> carry_out(http::Client& to_workers, const Attempt& attempt,
 
 http::Headers answer_headers(const http::Exchange& exchange, const Attempt& attempt) {
   http::Headers headers = http::end_to_end(exchange.headers());
-  // A worker redirects to its own address, which is none for clients.
+  // A worker redirects to its own address, which clients cannot reach.
   const auto location = headers.find("location");
   if (location && (!location->starts_with('/') || location->starts_with("//"))) {
     headers.remove("location");
@@ -265,15 +268,15 @@ Task<Forwarded> pass_through(http::Client& to_workers, const Attempt& attempt,
 
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id) {
   http::Headers headers = http::end_to_end(client);
-  // Host and Content-Length follow from the connection and the spliced body; the router answers
-  // for origins itself; the rank is the router's choice, of a worker that the client does not know.
+  // Host and Content-Length follow from the connection and the edited body. The router itself
+  // answers for origins. The router chooses the rank, because the client does not know the worker.
   for (const std::string_view name :
        {std::string_view("host"), std::string_view("content-length"), std::string_view("expect"),
         std::string_view("origin"), contract::kEngineRankHeader}) {
     headers.remove(name);
   }
-  // A compressed answer could not be looked into. A server may compress where nothing is said (RFC
-  // 9110 section 12.5.3).
+  // The router cannot read a compressed answer. Without this header a server may compress (RFC 9110
+  // section 12.5.3).
   headers.set("accept-encoding", "identity");
   headers.set(contract::kRequestIdHeader, request_id);
   return headers;

@@ -24,77 +24,90 @@
 
 namespace sightline::relay {
 
-// Largest answer that is not a stream, in bytes: long outputs with log probabilities.
+// The largest answer without streaming, in bytes. Long outputs with log probabilities need this.
 inline constexpr std::size_t kAnswerBytesMax = 256U << 20U;
-// Largest part of it that is held: an answer that ends within it reaches the client with its length
-// and as a whole, or not at all. What is longer is passed on as it comes.
+// How much of this answer the router holds, in bytes. The client gets a shorter answer with its
+// length, and as a whole or not at all. A longer answer is forwarded piece by piece.
 inline constexpr std::size_t kAnswerHeldBytesMax = 1U << 20U;
-// Largest single event of a stream, in bytes.
+// The largest event of a stream, in bytes.
 inline constexpr std::size_t kEventBytesMax = 16U << 20U;
-// Largest part of an event that is held. Longer events are passed on as they come.
+// How much of an event the router holds, in bytes. Longer events are forwarded piece by piece.
 inline constexpr std::size_t kEventHeldBytesMax = 64U << 10U;
 
-// One attempt to have a request answered by a worker.
+// One attempt to get an answer from a worker.
 struct Attempt {
-  http::Call call;                        // to the worker
-  IoPool* pool = nullptr;                 // this I/O thread's
-  ByteBudget* held = nullptr;             // counts what is held of the answer; null: nothing does
-  std::shared_ptr<fleet::LifeSign> life;  // raised by every piece of the answer
-  http::Headers answer_headers;           // added to the worker's
-  WallTime now{};                         // for dates that a worker names
-  bool strip_usage = false;               // the closing usage chunk was asked for by the router
-  std::function<void()> on_first_token;   // the first event of a stream with a payload
-  // The worker has answered, and the client has nothing of it yet: a stream's first event with a
-  // payload, another answer as a whole, the first piece of what is not looked into. Perhaps several
-  // times.
+  // The request to the worker.
+  http::Call call;
+  // The pool of this I/O thread.
+  IoPool* pool = nullptr;
+  // Counts the held bytes of the answer. Null: they are not counted.
+  ByteBudget* held = nullptr;
+  // Raised by every piece of the answer.
+  std::shared_ptr<fleet::LifeSign> life;
+  // Added to the worker's headers.
+  http::Headers answer_headers;
+  // For dates in the worker's headers.
+  WallTime now{};
+  // The router itself requested the closing usage chunk. The client must not get it.
+  bool strip_usage = false;
+  // Called at the first event of a stream with a payload.
+  std::function<void()> on_first_token;
+  // Called when the worker has answered and the client has nothing yet. This is at the first event
+  // of a stream with a payload, or when another answer is complete. For an answer that the router
+  // does not read, it is at the first piece. It may be called several times.
   std::function<void()> on_answer;
 };
 
-// How an attempt ended well.
+// The end of an attempt with an answer.
 struct Answer {
   int status = 0;
-  std::optional<openai::Usage> usage;  // as the engine reported it
+  // As the engine reported it.
+  std::optional<openai::Usage> usage;
 };
 
-// How an attempt ended.
+// The end of any attempt.
 struct Forwarded {
   Result<Answer> answer;
-  retry::Outcome ending = retry::Outcome::Final;  // without an answer: what may follow
-  retry::WorkerRefusal refusal;                   // where it was Declined: what the worker said
+  // Without an answer: decides what may follow.
+  retry::Outcome ending = retry::Outcome::Final;
+  // For Declined: what the worker answered.
+  retry::WorkerRefusal refusal;
 };
 
-// The way between a request's client and the workers.
-// Thread safety: none; on the I/O thread of the client's connection.
+// The connection between a request's client and the workers. Not thread-safe: use it on the I/O
+// thread of the client's connection.
 class Relay {
  public:
   virtual ~Relay() = default;
 
-  // Calls back once when the client leaves, until the next forward(); at once if it has left.
+  // Sets a function to call once when the client leaves, until the next forward(). If the client
+  // has left, it is called immediately.
   virtual void on_leave(std::function<void()> left) = 0;
-  // See forward() and pass_through() below.
+  // As forward() and pass_through() below.
   virtual Task<Forwarded> forward(const Attempt& attempt) = 0;
   virtual Task<Forwarded> pass_through(const Attempt& attempt) = 0;
 };
 
-// Sends the call and passes the worker's answer to the client: streams event by event as they
-// come, other answers whole, and what is longer than is held, or than there is memory for, piece by
-// piece. A client that does not read holds back the worker. A client that leaves ends the worker's
-// request at once.
+// Sends the request and forwards the worker's answer to the client. Streams are forwarded event by
+// event, and other answers as a whole. An answer is forwarded piece by piece if it is longer than
+// the held part, or if memory has no room. A client that reads slowly slows down the worker. If the
+// client leaves, the worker's request ends immediately.
 //
-// An Error with another ending than Final came before any byte reached the client: no connection,
-// no answer, garbage, status 502, 503 or 504. Every other status is the worker's answer and reaches
-// the client; a 503 is Overloaded, a 504 Timeout. If the worker is lost in mid-stream, or ends a
-// stream without [DONE], the client gets an error event and no [DONE]; where it has a part of an
-// event or of another answer, its connection is closed before the end. Cancelled means the client
-// left. Messages name no worker address.
+// An Error with an ending other than Final occurred before any byte reached the client. The reason
+// is no connection, no answer, an invalid answer, or status 502, 503 or 504. Every other status is
+// the worker's answer, which the client gets. A 503 gives Overloaded, a 504 gives Timeout. If the
+// worker is lost in the middle of a stream or ends it without [DONE], the client gets an error
+// event and no [DONE]. If the client has a part of an event or of another answer, its connection is
+// closed before the end. Cancelled means that the client left. Messages contain no address of a
+// worker.
 Task<Forwarded> forward(http::Client& to_workers, const Attempt& attempt,
                         http::ResponseWriter& client);
 
-// The same for bodies that the router does not look into: bytes as they come.
+// The same for bodies that the router does not read: it forwards bytes as they arrive.
 Task<Forwarded> pass_through(http::Client& to_workers, const Attempt& attempt,
                              http::ResponseWriter& client);
 
-// That of a client of the HTTP server. Both outlive it.
+// The relay of a client of the HTTP server. Both arguments must live longer.
 class HttpRelay : public Relay {
  public:
   HttpRelay(http::Client& to_workers, http::ResponseWriter& client)
@@ -113,8 +126,8 @@ class HttpRelay : public Relay {
   http::ResponseWriter& client_;
 };
 
-// Request headers for the worker: the client's own but for those of one hop and those that the
-// router sets anew.
+// Returns the headers for the worker: the client's own, without the headers of one hop and the
+// headers that the router sets itself.
 http::Headers engine_headers(const http::Headers& client, std::string_view request_id);
 
 }  // namespace sightline::relay

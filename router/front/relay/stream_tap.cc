@@ -17,7 +17,7 @@ Result<Done> StreamTap::take(std::string_view bytes, std::string& out) {
   for (;;) {
     const auto event = SL_TRY(splitter_.next());
     if (!event) return Done{};
-    // Comments keep the connection alive before there is any token.
+    // Comments keep the connection alive before the first token. They do not count as an answer.
     if (!seen_event_ && !event->payload.empty()) {
       seen_event_ = true;
       note_answer(attempt_);
@@ -26,6 +26,7 @@ Result<Done> StreamTap::take(std::string_view bytes, std::string& out) {
     done_seen_ |= event->is_whole() && event->payload == kLastPayload;
     const auto usage = usage_in(*event);
     if (usage) answer_.usage = usage;
+    // A usage chunk with other content stays, because the client needs that content.
     if (usage && usage->alone && event->is_whole() && attempt_.strip_usage) continue;
     out += event->raw;
   }
@@ -40,7 +41,7 @@ void StreamTap::take_end(std::string& out) {
   out += splitter_.rest();
 }
 
-// Of an event that came in parts: with its last one.
+// For an event in several parts, the usage is known after the last part.
 std::optional<openai::Usage> StreamTap::usage_in(const openai::SseEvent& event) {
   if (event.is_whole()) return openai::usage_of(event.payload);
   if (event.begins) long_event_ = openai::UsageReader();

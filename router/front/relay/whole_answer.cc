@@ -13,13 +13,13 @@
 namespace sightline::relay {
 namespace {
 
-// An answer that is no stream, piece by piece, its usage read in passing.
+// Reads an answer without streaming, piece by piece, and finds its usage meanwhile.
 class Pieces {
  public:
   Pieces(http::Exchange& exchange, const Attempt& attempt)
       : exchange_(exchange), attempt_(attempt) {}
 
-  // The next one, valid until the following call; empty at the end.
+  // Returns the next piece, which is valid until the next call. It is empty at the end.
   Task<Result<std::string_view>> next() {
     auto piece = co_await exchange_.read_some();
     if (!piece.ok()) {
@@ -46,11 +46,12 @@ class Pieces {
   openai::UsageReader usage_;
 };
 
-// The beginning of an answer, and whether that is all of it.
+// The beginning of an answer, and whether it is the whole answer.
 struct Held {
   explicit Held(ByteBudget* budget) : bytes(budget, Claim::Small) {}
   std::string text;
-  HeldBytes bytes;  // of the text
+  // Counts the bytes of the text.
+  HeldBytes bytes;
   bool is_whole = false;
 };
 
@@ -62,14 +63,16 @@ Task<Result<Done>> hold(Pieces& pieces, Held& held) {
     held.is_whole = piece->empty();
     if (held.is_whole) break;
     held.text.append(*piece);
+    // Without room for more, the answer is forwarded piece by piece.
     has_room = held.bytes.add(piece->size());
   }
   co_return Done{};
 }
 
-// What is held, and the rest as it comes: the worker goes at the client's pace.
+// Writes the held part, and then the rest as it arrives. The client's speed limits the worker.
 Task<Result<Done>> relay_pieces(Held& held, Pieces& pieces, http::ResponseWriter& client) {
   auto written = co_await client.write(held.text);
+  // The memory is free before the client has read the rest.
   std::string().swap(held.text);
   held.bytes.clear();
   while (written.ok()) {

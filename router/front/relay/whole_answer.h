@@ -11,9 +11,9 @@
 
 namespace sightline::relay {
 
-// Passes an answer that is no stream to the client, as a whole if it ends within
-// kAnswerHeldBytesMax and there is memory for it, else piece by piece at the client's pace: then a
-// failure closes the client's connection. Errors: as forward(); TooLarge above kAnswerBytesMax.
+// Forwards an answer without streaming. It is sent as a whole if it ends within kAnswerHeldBytesMax
+// and memory has room. Otherwise it is sent piece by piece, at the client's speed. A failure then
+// closes the client's connection. Errors: as forward(), and TooLarge above kAnswerBytesMax.
 Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attempt,
                                  http::ResponseWriter& client);
 

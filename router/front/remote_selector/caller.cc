@@ -16,6 +16,7 @@ bool is_silence(const http::Exchange& exchange) {
   return exchange.failure() == Failure::Cancelled || exchange.failure() == Failure::Timeout;
 }
 
+// The words follow a router's name in logs. Clients may get them without this name.
 std::string words_of(const http::Exchange& exchange, const Error& error) {
   if (error.blame == Blame::Internal) return error.message;
   if (exchange.connection_refused()) return "connection refused";
@@ -51,11 +52,13 @@ Task<Result<Caller::Answer>> Caller::call(const http::ServerAddress& router,
   call.body = body;
   call.timeouts = {
       .connect = time_max, .write = time_max, .first_byte = time_max, .between_bytes = time_max};
+  // The second attempt has only the time that the first one left.
   const Instant end = around_.clock.now() + time_max;
   bool was_closed = false;
   auto answer = co_await try_once({call, question.answer_bytes_max, time_max}, was_closed);
   const Duration left = end - around_.clock.now();
   if (answer.ok() || !was_closed || left <= Duration::zero()) co_return answer;
+  // A new connection. The other kept ones may be closed too.
   call.fresh = true;
   auto again = co_await try_once({call, question.answer_bytes_max, left}, was_closed);
   co_return again;
@@ -66,6 +69,7 @@ Task<Result<Caller::Answer>> Caller::try_once(const Try& now, bool& was_closed) 
   Deadline deadline(around_.pool.deadlines(around_.pool.index_here()),
                     [&exchange] { exchange.cancel(); });
   deadline.set(now.time_max);
+  // Timeout has a meaning of its own: a silent router may be slow, not gone.
   const auto unavailable = [&exchange](const Error& error) {
     const ErrorCode code = is_silence(exchange) ? ErrorCode::Timeout : ErrorCode::Unavailable;
     return Error{code, Blame::Internal, true, words_of(exchange, error), "", ""};

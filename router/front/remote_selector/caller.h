@@ -16,47 +16,56 @@
 
 namespace sightline::remote_selector {
 
-// Asks routers over kept connections.
-// Thread safety: call() on the pool's I/O threads.
+// Sends requests to routers over kept connections. Thread safety: call() runs on the pool's I/O
+// threads.
 class Caller {
  public:
-  // Of an answer: a selection or an error, whose texts are bounded; what grows with the workers.
+  // Limits for the body of an answer. A selection or an error is short, because their texts are
+  // limited. Other answers grow with the number of workers.
   static constexpr std::size_t kShortAnswerBytesMax = 128 << 10;
   static constexpr std::size_t kLongAnswerBytesMax = 32 << 20;
 
-  // All outlive it. The first of the tokens is brought along; null: none.
+  // The parts that it uses. All must live longer. The first token of `tokens` is sent with each
+  // request. If it is null, no token is sent.
   struct Around {
     IoPool& pool;
     hosts::Lookup& names;
     runtime::TokenFile* tokens;
     const Clock& clock;
   };
+  // The options of the client decide how long connections are kept.
   Caller(const Around& around, const http::ClientOptions& options);
 
+  // One request.
   struct Question {
     std::string method;
     std::string target;
     std::string body = {};
-    std::string known_tag = {};  // entity tag of the answer that is known; empty: none
+    // The entity tag of the answer that the caller has already, or empty.
+    std::string known_tag = {};
     std::size_t answer_bytes_max = kShortAnswerBytesMax;
   };
+  // One answer, with its entity tag.
   struct Answer {
     int status = 0;
     std::string body;
     std::string tag;
   };
-  // The whole answer within the time. What is asked may be asked twice: where a kept connection had
-  // been closed before it got there. Errors: why there is none, in words that stand behind a
-  // router's name.
+  // Sends a request and returns the whole answer, if it arrives within the time. The request may be
+  // sent twice, if a kept connection was closed before the request arrived. Errors: Timeout without
+  // an answer in time, otherwise Unavailable. Their message follows a router's name.
   Task<Result<Answer>> call(const http::ServerAddress& router, const Question& question,
                             Duration time_max);
 
  private:
+  // One attempt of a request.
   struct Try {
     const http::Call& call;
     std::size_t answer_bytes_max;
     Duration time_max;
   };
+  // Sends the request once. Sets `was_closed` if a kept connection was closed before the request
+  // arrived.
   Task<Result<Answer>> try_once(const Try& now, bool& was_closed);
 
   const Around around_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What a frontend and its routers tell each other beside questions and answers.
+// The messages between a frontend and its routers besides questions and answers.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -19,14 +19,17 @@
 namespace sightline::remote_selector {
 namespace {
 
-// Workers whose answers go on are told of so often: more often than routers probe them.
+// The interval for reports about workers whose answers still arrive. It is shorter than the
+// interval of a router's probes.
 constexpr std::chrono::seconds kAliveInterval{1};
-// What each request may find out of date is asked for so often at most.
+// The least interval between extra polls. Each request may find that the report is out of date.
 constexpr std::chrono::milliseconds kAskAgainInterval{50};
-// A router may be long about a list of what it has to book.
+// The time limit for a list. A router may need long to reserve the whole list.
 constexpr std::chrono::seconds kListTime{2};
-constexpr std::size_t kAddressesMax = 64;  // of one name
-// Looked up with each poll: a roll-out replaces all routers within seconds.
+// Of one name.
+constexpr std::size_t kAddressesMax = 64;
+// The age at which addresses are looked up again, together with a poll. A roll-out replaces all
+// routers within seconds.
 constexpr std::chrono::milliseconds kAddressesAge{500};
 
 void log_standings(RouterTable& table) {
@@ -57,6 +60,7 @@ void RemoteSelector::stop() {
     const MutexLock lock(mutex_);
     if (!std::exchange(is_started_, false)) return;
   }
+  // Without the pool nothing runs that could wait or notify.
   if (!around_.pool.running()) return;
   auto say = [](RemoteSelector& self) -> Task<void> {
     self.is_stopping_ = true;
@@ -74,6 +78,7 @@ void RemoteSelector::is_done() {
 }
 
 void RemoteSelector::wake() {
+  // One wake-up is enough until the loop has seen it.
   if (is_woken_.exchange(true) || !around_.pool.running()) return;
   auto say = [](RemoteSelector& self, Running) -> Task<void> {
     self.turn_.open();
@@ -82,11 +87,12 @@ void RemoteSelector::wake() {
   spawn(around_.pool.context(0).get_executor(), say(*this, Running(*this)));
 }
 
-// Counted by start().
+// start() has counted this task.
 Task<void> RemoteSelector::drive() {
   Deadline next(around_.pool.deadlines(0), [this] { turn_.open(); });
   while (!is_stopping_) {
     turn_.close();
+    // Reset before the turn. A later wake-up then starts another turn.
     is_woken_ = false;
     const Instant now = around_.clock.now();
     take_turn(now);
@@ -106,6 +112,7 @@ void RemoteSelector::take_turn(Instant now) {
   }
   if (polls) poll_at_ = now + options_.poll_interval;
   if (polls) resolve();
+  // A router that does not answer must not take the room of notes for other routers.
   if (polls) holdings_.drop_old_notes(now);
   if (must_move_.exchange(false)) move_held();
   const bool lists = now >= list_at_;
@@ -129,6 +136,7 @@ const std::vector<http::ServerAddress>& RemoteSelector::find(std::size_t router)
   std::vector<http::ServerAddress>& found = found_[router];
   const auto answer = around_.names.find(
       named.host, [this](const hosts::Resolved&) { wake(); }, kAddressesAge);
+  // A failed look-up keeps the old addresses. Routers must not vanish because of the name service.
   if (answer.found.addresses.empty() && answer.asked_at) return found;
   found.clear();
   for (const auto& address : answer.found.addresses) {
@@ -141,7 +149,7 @@ const std::vector<http::ServerAddress>& RemoteSelector::find(std::size_t router)
   return found;
 }
 
-// A name of which nothing is known does not hold up the others.
+// A name without addresses does not delay the other names.
 void RemoteSelector::resolve() {
   std::vector<http::ServerAddress> addresses;
   for (std::size_t i = 0; i < options_.routers.size(); ++i) {
@@ -151,6 +159,7 @@ void RemoteSelector::resolve() {
   table_.set(addresses);
   std::set<std::uint64_t> ids;
   for (const Router& router : table_.all()) ids.insert(router.id);
+  // A running exchange still uses its entry.
   std::erase_if(peers_, [&](const auto& peer) {
     return !ids.contains(peer.first) && !peer.second.is_talking;
   });
@@ -158,7 +167,7 @@ void RemoteSelector::resolve() {
   move_held();
 }
 
-// What is held where nobody answers is held at the first router that does.
+// Moves the reservations of routers that do not answer to the first router that answers.
 void RemoteSelector::move_held() {
   const auto order = table_.order();
   if (order.empty() || !table_.answers(order.front().id)) return;
@@ -183,8 +192,9 @@ void RemoteSelector::talk_if_due(const Router& router) {
   spawn(around_.pool.context(0).get_executor(), talk(router));
 }
 
-// Counted by talk_if_due(). One thing after the other, so that a router hears of a reservation in
-// the order in which it happened; notes before the list, which would make them void.
+// talk_if_due() has counted this task. It sends one thing after the other, and so a router receives
+// the events of a reservation in their order. Notes precede the list, because the list would make
+// them void.
 Task<void> RemoteSelector::talk(Router router) {
   bool goes_on = true;
   while (goes_on && !is_stopping_) {
@@ -218,10 +228,12 @@ Task<bool> RemoteSelector::poll(const Router& router) {
     co_return false;
   }
   const bool is_known = answer->status == 304 && !question.known_tag.empty();
+  // A router that failed meanwhile may have restarted. It must send the whole report again.
   if (is_known && table_.answers(router.id)) co_return true;
   peer.tag.clear();
   if (is_known) {
-    peer.poll_due = true;  // it is back: the whole, without a tag
+    // It is back. The next poll gets the whole report, without a tag.
+    peer.poll_due = true;
     co_return true;
   }
   if (answer->status == 401) {
@@ -241,7 +253,8 @@ Task<bool> RemoteSelector::poll(const Router& router) {
   peer.tag = answer->tag;
   if (table_.answered(router.id, *told)) {
     log_state(router, *told);
-    // It may hold what it booked before it failed, and lack what others that failed held.
+    // It may still have reservations from before it failed. It may lack those of other routers that
+    // failed.
     peer.list_due = true;
     move_held();
   }
@@ -277,7 +290,8 @@ Task<bool> RemoteSelector::tell_notes(const Router& router) {
   Caller::Question question{.method = "POST", .target = "/reservations"};
   question.body = selection_json::write_notes(notes);
   const Put done = co_await put(router, std::move(question));
-  if (done == Put::Refused) holdings_.count_dropped(taken.size());  // the next list heals it
+  // The next list repairs this.
+  if (done == Put::Refused) holdings_.count_dropped(taken.size());
   if (done == Put::Failed) holdings_.put_back(router.id, std::move(taken));
   co_return done != Put::Failed;
 }
@@ -294,9 +308,11 @@ Task<bool> RemoteSelector::tell_list(const Router& router) {
 }
 
 Task<RemoteSelector::Put> RemoteSelector::put(const Router& router, Caller::Question question) {
+  // A list may be long. Notes are few.
   const Duration time = question.method == "PUT" ? Duration(kListTime) : options_.call_time;
   const auto answer = co_await caller_.call(router.address, question, time);
   if (answer.ok() && answer->status == 200) co_return Put::Taken;
+  // The router works, but cannot read this message. It has not failed.
   if (answer.ok() && answer->status == 400) {
     log(LogLevel::Error, "a router cannot read what it is told of reservations",
         {{"router", router.name}, {"reason", selection_json::error_message(answer->body)}});
@@ -310,7 +326,7 @@ Task<RemoteSelector::Put> RemoteSelector::put(const Router& router, Caller::Ques
   co_return Put::Failed;
 }
 
-// The process ends: what has ended is to be told.
+// The process ends. The ends of its requests must reach the routers.
 Task<void> RemoteSelector::tell_last_notes() {
   for (const Router& router : table_.all()) {
     while (table_.answers(router.id) && holdings_.has_notes(router.id)) {

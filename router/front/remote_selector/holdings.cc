@@ -16,6 +16,7 @@ Holdings::Holdings(std::string instance, const Limits& limits)
 
 std::uint64_t Holdings::begin() {
   const MutexLock lock(mutex_);
+  // Numbers grow, and so the hint is always right.
   const std::uint64_t number = next_++;
   entries_.emplace_hint(entries_.end(), number, Entry{});
   return number;
@@ -29,6 +30,7 @@ void Holdings::abandon(std::uint64_t number) {
 void Holdings::book(std::uint64_t number, const Place& place, selection::Adoption work) {
   const MutexLock lock(mutex_);
   const auto entry = entries_.find(number);
+  // The question was abandoned while the router answered.
   if (entry == entries_.end()) return;
   entry->second.place = place;
   entry->second.life = sign_of(work.worker);
@@ -44,6 +46,7 @@ std::shared_ptr<fleet::LifeSign> Holdings::sign_of(const std::string& worker) {
 std::uint64_t Holdings::first_token(std::uint64_t number, Instant now) {
   const MutexLock lock(mutex_);
   const auto entry = entries_.find(number);
+  // Only the first call counts. Later tokens of the answer change nothing.
   if (entry == entries_.end() || entry->second.work.is_decoding) return 0;
   entry->second.work.is_decoding = true;
   const Place place = entry->second.place;
@@ -61,8 +64,9 @@ std::uint64_t Holdings::end(std::uint64_t number, const selection::Ending& endin
   return place.router;
 }
 
-// A note for which there is no room is lost; the next list says what is held.
+// A note without room is lost. The next list repairs this.
 void Holdings::note(std::uint64_t router, Note note, Instant now) {
+  // The limit protects the memory of a frontend whose routers do not answer.
   if (waiting_ >= limits_.notes_max) {
     ++dropped_;
     return;
@@ -74,6 +78,7 @@ void Holdings::note(std::uint64_t router, Note note, Instant now) {
 std::shared_ptr<fleet::LifeSign> Holdings::life(std::uint64_t number) {
   const MutexLock lock(mutex_);
   const auto entry = entries_.find(number);
+  // A caller may raise the sign in any case, so it gets one that no list reads.
   if (entry == entries_.end() || !entry->second.life) return std::make_shared<fleet::LifeSign>();
   return entry->second.life;
 }
@@ -85,6 +90,7 @@ std::vector<Holdings::Noted> Holdings::take_notes(std::uint64_t router, std::siz
   const auto queue = notes_.find(router);
   if (queue == notes_.end()) return taken;
   drop_old(queue->second, now);
+  // Notes leave the queue before they are sent. A note is never sent twice at the same time.
   while (!queue->second.empty() && taken.size() < count_max) {
     taken.push_back(std::move(queue->second.front()));
     queue->second.pop_front();
@@ -97,6 +103,7 @@ std::vector<Holdings::Noted> Holdings::take_notes(std::uint64_t router, std::siz
 void Holdings::put_back(std::uint64_t router, std::vector<Noted> notes) {
   const MutexLock lock(mutex_);
   Queue& queue = notes_[router];
+  // From the last one on, because each goes to the front of the queue.
   for (auto note = notes.rbegin(); note != notes.rend(); ++note) {
     if (waiting_ >= limits_.notes_max) {
       ++dropped_;
@@ -140,6 +147,7 @@ std::vector<Renewal> Holdings::list_for(std::uint64_t router) const {
   Renewal part{.instance = instance_, .from = 0, .up_to = 0, .open = {}};
   for (const auto& [number, entry] : entries_) {
     const bool is_booked = entry.place.router == router;
+    // The router may have reserved an open question already. It must not count as ended.
     if (!is_booked && entry.place.router != 0) continue;
     if (part.open.size() == limits_.part_max) {
       part.up_to = part.open.back().number;
@@ -150,7 +158,7 @@ std::vector<Renewal> Holdings::list_for(std::uint64_t router) const {
     if (is_booked) held.work = entry.work;
     part.open.push_back(std::move(held));
   }
-  // What is asked for from now on has a higher number.
+  // Later questions have higher numbers.
   part.up_to = next_ - 1;
   parts.push_back(std::move(part));
   return parts;
@@ -162,6 +170,7 @@ std::size_t Holdings::move(const std::function<bool(std::uint64_t)>& counts, std
   for (auto& [number, entry] : entries_) {
     Place& place = entry.place;
     if (place.router == 0 || place.router == to || counts(place.router)) continue;
+    // The higher attempt has priority at the routers over the old reservation.
     place = {.router = to, .attempt = place.attempt + 1};
     ++moved;
   }
@@ -187,8 +196,9 @@ std::vector<std::string> Holdings::take_alive() {
   for (auto sign = signs_.begin(); sign != signs_.end();) {
     const bool is_raised = sign->second->raised();
     if (is_raised && alive.size() < selection_json::kAliveMax) alive.push_back(sign->first);
+    // The next call reports only later answers.
     sign->second->begin_period(false);
-    // Nobody else holds it: no request runs there.
+    // No other owner exists, and so no request runs there.
     sign = !is_raised && sign->second.use_count() == 1 ? signs_.erase(sign) : std::next(sign);
   }
   return alive;

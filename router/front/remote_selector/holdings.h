@@ -21,73 +21,84 @@
 
 namespace sightline::remote_selector {
 
-// What a frontend has reserved and at which router, and what is to be told of it.
-// Thread safety: all methods from any thread; they do memory work only.
+// The reservations of a frontend and the router of each, with the notes that the frontend still has
+// to send about them.
+//
+// Thread safety: any thread may call any method. They do memory work only.
 class Holdings {
  public:
+  // The limits of notes and lists.
   struct Limits {
-    std::size_t notes_max = 1 << 16;                   // that wait, of all routers
-    Duration note_age_max = std::chrono::seconds(15);  // then the router has forgotten it anyway
-    std::size_t part_max = 512;                        // reservations of a part of a list
+    // Waiting notes for all routers.
+    std::size_t notes_max = 1 << 16;
+    // After this time the router has dropped the reservation anyway.
+    Duration note_age_max = std::chrono::seconds(15);
+    // Reservations in one part of a list.
+    std::size_t part_max = 512;
   };
   explicit Holdings(std::string instance, const Limits& limits);
   explicit Holdings(std::string instance) : Holdings(std::move(instance), Limits{}) {}
 
-  // A question begins; the number names it and the reservation that it leads to. From 1 on.
+  // Begins a question. The returned number, from 1 on, names the question and its reservation.
   std::uint64_t begin();
-  // It leads to none.
+  // The question led to no reservation.
   void abandon(std::uint64_t number);
-  // The router has booked it, by this attempt.
+  // The router of a reservation, and the attempt that created it there.
   struct Place {
     std::uint64_t router = 0;
     std::uint32_t attempt = 0;
   };
+  // The router has reserved the load.
   void book(std::uint64_t number, const Place& place, selection::Adoption work);
 
-  // Both leave a note for the router that has the reservation, whose number is returned; 0: there
-  // is no such reservation, or the same was noted.
+  // Both create a note for the router that has the reservation, and return the router's number.
+  // They return 0 if the reservation does not exist, or if the first token was noted already.
   std::uint64_t first_token(std::uint64_t number, Instant now);
   std::uint64_t end(std::uint64_t number, const selection::Ending& ending, Instant now);
-  // Of the reservation's worker; not null.
+  // Returns the sign of the reservation's worker. Never null.
   std::shared_ptr<fleet::LifeSign> life(std::uint64_t number);
 
+  // A note and the time when it was created.
   struct Noted {
     selection_json::Note note;
     Instant at{};
   };
-  // The oldest notes for a router, at most so many; those too old are dropped.
+  // Returns the oldest notes for a router, at most count_max. Drops the ones that are too old.
   std::vector<Noted> take_notes(std::uint64_t router, std::size_t count_max, Instant now);
-  // They could not be told, and go on growing old.
+  // Puts notes back that could not be sent. They keep their age.
   void put_back(std::uint64_t router, std::vector<Noted> notes);
-  // Drops those too old, of all routers: one that does not answer takes nobody's room for long.
+  // Drops notes that are too old, for all routers. A router that does not answer therefore does not
+  // take room from others for long.
   void drop_old_notes(Instant now);
-  // A router refused them.
+  // Counts notes that a router rejected.
   void count_dropped(std::size_t notes);
   [[nodiscard]] bool has_notes(std::uint64_t router) const;
 
-  // All that is held at a router, in parts that follow each other; at least one.
+  // Returns all reservations at a router as consecutive parts, at least one.
   [[nodiscard]] std::vector<selection_json::Renewal> list_for(std::uint64_t router) const;
-  // What is held at routers that `counts` denies is held at another one from now on, by a later
-  // attempt. How much that was.
+  // Moves all reservations of routers for which `counts` is false to the router `to`, by a later
+  // attempt. Returns their number.
   std::size_t move(const std::function<bool(std::uint64_t)>& counts, std::uint64_t to);
-  // Forgets the notes for routers that `counts` denies.
+  // Drops the notes for routers for which `counts` is false.
   void drop_notes(const std::function<bool(std::uint64_t)>& counts);
 
-  // Workers of whose answers pieces came since this was called last.
+  // Returns the workers from which parts of answers arrived after the last call.
   [[nodiscard]] std::vector<std::string> take_alive();
 
+  // The number of reservations and open questions.
   [[nodiscard]] std::size_t open() const;
-  // Notes dropped so far.
+  // The number of notes dropped so far.
   [[nodiscard]] std::uint64_t dropped() const;
   [[nodiscard]] const std::string& instance() const { return instance_; }
 
  private:
   struct Entry {
-    Place place;  // router 0: it is being asked for
+    // Router 0 means that the question is still open.
+    Place place;
     selection::Adoption work;
     std::shared_ptr<fleet::LifeSign> life;
   };
-  using Queue = std::deque<Noted>;  // the oldest first
+  using Queue = std::deque<Noted>;  // oldest first
   void note(std::uint64_t router, selection_json::Note note, Instant now) SL_REQUIRES(mutex_);
   void drop_old(Queue& queue, Instant now) SL_REQUIRES(mutex_);
   std::shared_ptr<fleet::LifeSign> sign_of(const std::string& worker) SL_REQUIRES(mutex_);
@@ -97,8 +108,10 @@ class Holdings {
   mutable Mutex mutex_;
   std::map<std::uint64_t, Entry> entries_ SL_GUARDED_BY(mutex_);  // by number
   std::uint64_t next_ SL_GUARDED_BY(mutex_) = 1;
-  std::map<std::uint64_t, Queue> notes_ SL_GUARDED_BY(mutex_);  // by router
-  std::size_t waiting_ SL_GUARDED_BY(mutex_) = 0;               // notes of all routers
+  // By router.
+  std::map<std::uint64_t, Queue> notes_ SL_GUARDED_BY(mutex_);
+  // Notes for all routers.
+  std::size_t waiting_ SL_GUARDED_BY(mutex_) = 0;
   std::uint64_t dropped_ SL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, std::shared_ptr<fleet::LifeSign>> signs_ SL_GUARDED_BY(mutex_);
 };

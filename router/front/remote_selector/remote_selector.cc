@@ -17,11 +17,11 @@
 namespace sightline::remote_selector {
 namespace {
 
-// Between rounds: a router that restarts may be back.
+// The pause between two rounds. A router that restarts may be back after it.
 constexpr std::chrono::milliseconds kRoundPause{100};
 constexpr int kRoundsMax = 3;
 constexpr std::chrono::milliseconds kNewsPause{10};
-// A line of the log for what each request may meet.
+// The interval of a log line that every request could cause.
 constexpr std::chrono::seconds kMismatchLogInterval{10};
 
 }  // namespace
@@ -49,11 +49,13 @@ Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inqui
   const auto book = [&](std::string body, const Holdings::Place& place) -> Result<Done> {
     selected = selection_json::read_selection(std::move(body), ask.reservation);
     if (!selected.ok()) return with_context(selected.error(), "answers what is no selection");
-    // The keys are the prompt's whole blocks: nobody can reuse more, whatever a router counts.
+    // The keys are the prompt's whole blocks. No worker can reuse more, even if a router counts
+    // more.
     selected->prompt_blocks = inquiry.keys->size();
     selected->block_size = inquiry.is_read ? inquiry.job.block_size : 0;
     selected->overlap_blocks = std::min(selected->overlap_blocks, selected->prompt_blocks);
     fleet::Booking booking;
+    // The frontend keeps the load, because it may have to reserve it at another router.
     if (inquiry.is_read) booking = selection::booking_of(inquiry, selected->overlap_blocks);
     holdings_.book(number, place,
                    {.worker = selected->worker, .rank = selected->rank, .booking = booking});
@@ -67,8 +69,9 @@ Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inqui
   const Asked asked{.target = "/select_and_reserve", .body = body, .take = book};
   const auto done = co_await this->ask(asked);
   if (done.ok()) co_return selected;
-  // What was booked meanwhile is not on the next list.
+  // If a router reserved it meanwhile, it is not on the next list.
   holdings_.abandon(number);
+  // The request is prepared again with the new block size. A wait here saves a second failure.
   if (done.error().code == ErrorCode::OutOfDate) co_await await_news(inquiry.job.block_size, end);
   co_return done.error();
 }
@@ -115,6 +118,7 @@ Task<std::optional<Result<Done>>> RemoteSelector::ask_one(const Asked& asked, co
   const auto until = table_.answered_until(router.id, begin);
   auto answer = co_await caller_.call(router.address, question, turn.time_max);
   const bool is_silent = !answer.ok() && answer.error().code == ErrorCode::Timeout;
+  // A router with many requests may be slow. It gets more time at the end.
   const bool may_be_slow = is_silent && until && begin - *until < options_.patience;
   if (may_be_slow && (!troubles.slow || troubles.slow_until < *until)) {
     troubles.slow = router;
@@ -136,11 +140,14 @@ Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
       const auto done = co_await ask_one(asked, turn, troubles);
       if (done) co_return *done;
     }
+    // Another router may have a worker. The refusal counts after a full round.
     if (troubles.refused) co_return std::move(*troubles.refused);
-    if (troubles.is_out_of_date) break;  // with the same keys the others would say the same
+    // The other routers would say the same for these keys.
+    if (troubles.is_out_of_date) break;
     if (end - around_.clock.now() <= kRoundPause || !around_.pool.running()) break;
     co_await pause(around_.pool, kRoundPause);
   }
+  // No router gave another reason. A slow answer is better than an error.
   if (troubles.slow && troubles.other.empty()) {
     const Turn turn{*troubles.slow, attempt++, options_.patience};
     const auto done = co_await ask_one(asked, turn, troubles);
@@ -152,7 +159,7 @@ Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
   }
   const auto checked = table_.check(RouterTable::Names::No);
   if (!checked.ok()) co_return checked.error();
-  // One is well again by now.
+  // A router has recovered meanwhile.
   co_return Error{ErrorCode::Unavailable,
                   Blame::Internal,
                   true,
@@ -208,11 +215,12 @@ std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Call
   return std::nullopt;
 }
 
-// Keys of another identity or block size, which both sides name.
+// A router has keys of another identity or block size. The message names both.
 void RemoteSelector::mismatched(const Router& router, const std::string& message) {
   around_.metrics.counter(contract::kSelectionMismatchesTotal, {"told"}).add();
   must_poll_ = true;
   wake();
+  // Several requests may fail at the same time. Only one of them logs.
   const Instant now = around_.clock.now();
   Instant told = told_mismatch_at_;
   if (told != Instant{} && now - told < kMismatchLogInterval) return;

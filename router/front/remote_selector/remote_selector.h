@@ -29,52 +29,51 @@
 
 namespace sightline::remote_selector {
 
-// The router role in other processes, asked over the selection API: the same answers as of the one
-// in this process. A question goes to this frontend's first router (RouterTable); where that does
-// not answer, or has no worker to name, to the next, as a later attempt of the same reservation,
-// until one does, or all have refused, or ask_time has passed. First tokens and ends are noted and
-// sent soon after, several at once. All that is held is sent every renew_interval, and soon after a
-// router failed: its reservations are then held at the next. That list repairs a lost note.
-// It runs on the pool's first I/O thread between start() and stop().
-// Thread safety: the methods of Selector on I/O threads, but for end() and first_token() from any;
-// start() and stop() from main; the rest from any thread.
+// The router role in other processes, over the selection API. A question goes to this frontend's
+// first router (RouterTable). If that router does not answer or has no worker, the next one is
+// asked, as a later attempt of the same reservation. This ends with an answer, when all have
+// refused, or after ask_time. First tokens and ends are sent in batches, soon after they occur. The
+// list of all reservations is sent every renew_interval, and soon after a router failed. Its
+// reservations are then held at the next router. The list also repairs lost notes.
+// Runs on the pool's first I/O thread between start() and stop(). Thread safety: call select(),
+// explain() and life() on I/O threads, start() and stop() on main, the others on any thread.
 class RemoteSelector : public selection::Selector {
  public:
   struct Options {
-    std::vector<http::ServerAddress> routers;  // a name stands for each of its addresses
-    std::string instance;                      // of this process, as in leases::Name
-    std::string identity;                      // what its block keys depend on
+    std::vector<http::ServerAddress> routers;  // a name represents each of its addresses
+    std::string instance;                      // the name of this process, as in leases::Name
+    std::string identity;                      // the settings that its block keys depend on
     Duration poll_interval = std::chrono::seconds(1);
     Duration renew_interval = std::chrono::seconds(5);
-    Duration call_time = std::chrono::milliseconds(400);  // of one router
-    Duration ask_time = std::chrono::milliseconds(800);   // of a question, at all of them
-    // More of it at a router that has been silent for less than that: it may be slow, not gone.
+    Duration call_time = std::chrono::milliseconds(400);  // for one router
+    Duration ask_time = std::chrono::milliseconds(800);   // for a question, at all of them
+    // More time for a router that has been silent for less than this. It may be slow, not gone.
     Duration patience = std::chrono::seconds(5);
   };
-  // All outlive it. Stop the names before the pool is destroyed.
+  // All must live longer. Stop `names` before the pool is destroyed.
   struct Around {
     IoPool& pool;
     hosts::Lookup& names;
-    runtime::TokenFile* tokens;  // null: none are asked for
+    runtime::TokenFile* tokens;  // null: no token is sent
     runtime::Metrics& metrics;
     const Clock& clock;
     http::ClientOptions connections = kept_connections();
   };
-  // A router keeps a connection that nothing comes on for 75 s.
+  // Less than the 75 s for which a router keeps an idle connection.
   static http::ClientOptions kept_connections() {
     return {.idle_age_max = std::chrono::seconds(60)};
   }
   RemoteSelector(Options options, const Around& around);
-  ~RemoteSelector() override;  // as stop()
+  ~RemoteSelector() override;  // calls stop()
   RemoteSelector(const RemoteSelector&) = delete;
   RemoteSelector& operator=(const RemoteSelector&) = delete;
 
   void start();
-  // Tells what is still to be told, and waits for what runs: about ask_time at most. Idempotent.
+  // Sends the last notes and waits for what still runs, at most about ask_time. Idempotent.
   void stop();
 
-  // Errors: as the router's own; Unavailable with the reason where no router answers; OutOfDate as
-  // Selector says, when served() tells another block size, or does not within ask_time.
+  // Errors: the router's own. Unavailable with the reason if no router answers. OutOfDate as in
+  // Selector, when served() has the new block size, or after ask_time.
   [[nodiscard]] Task<Result<selection::Selection>> select(
       const selection::Inquiry& inquiry) override;
   void first_token(selection::ReservationId reservation) override;
@@ -84,11 +83,11 @@ class RemoteSelector : public selection::Selector {
   [[nodiscard]] Task<Result<selection::Explanation>> explain(
       const selection::Inquiry& inquiry) override;
 
-  // What the workers serve, as a router told last; of none yet: nothing is served.
+  // What the workers serve, as a router last reported. Before the first report it is empty.
   [[nodiscard]] std::shared_ptr<const fleet::Served> served() const { return served_.read(); }
-  // Unavailable, with each router's trouble, if none can be asked or none has said what is served.
+  // Unavailable, with each router's fault, if no router can be asked or no router has reported.
   [[nodiscard]] Result<Done> check() const;
-  // Before each scrape.
+  // Call it before each scrape.
   void refresh_metrics();
 
   [[nodiscard]] const Holdings& holdings() const { return holdings_; }
@@ -96,62 +95,62 @@ class RemoteSelector : public selection::Selector {
  private:
   // Something that runs on the pool and uses this object.
   class Running;
-  // What is known of the talk with a router; on the first I/O thread only.
+  // The exchange with one router. Only for the first I/O thread.
   struct Peer {
     bool is_talking = false;
     bool poll_due = true;
     bool list_due = false;
-    std::vector<std::string> alive;  // workers to be told of
-    std::string tag;                 // of what it told last
+    std::vector<std::string> alive;  // workers to report
+    std::string tag;                 // entity tag of its last report
   };
   struct Asked {
     std::string target;
     std::function<std::string(std::uint32_t attempt)> body;
-    // Takes the body of a 200. Errors: it makes no sense, and another router is to be asked.
+    // Reads the body of a 200. If it fails, another router is asked.
     std::function<Result<Done>(std::string, const Holdings::Place&)> take;
     std::size_t answer_bytes_max = Caller::kShortAnswerBytesMax;
   };
 
-  // Until one answer is taken; questions as in select().
+  // Asks until one answer is accepted. Questions are as in select().
   Task<Result<Done>> ask(const Asked& asked);
-  // Why no router has answered a question with a 200.
+  // Why no router has answered a question with 200.
   struct Troubles {
-    std::optional<Error> refused;  // by a router that has no worker to name: another may have
-    std::string other;             // in words
-    bool is_out_of_date = false;   // what the question rests on, as a router says
-    std::string failed;            // why the last one that failed did
-    std::optional<Router> slow;    // of those that were silent, the one that answered last
-    Instant slow_until{};          // when it last did
+    std::optional<Error> refused;  // by a router without a worker: others may have one
+    std::string other;             // other reasons, in words.
+    bool is_out_of_date = false;   // a router says that the question is out of date.
+    std::string failed;            // the last failure.
+    std::optional<Router> slow;    // of the silent routers, the last one that answered
+    Instant slow_until{};          // the time of that answer
   };
   struct Turn {
     const Router& router;
     std::uint32_t attempt = 0;
     Duration time_max{};
   };
-  // How the question ends by this router's answer; nothing: another router may be asked.
+  // Returns how the question ends. Nothing means that another router may be asked.
   Task<std::optional<Result<Done>>> ask_one(const Asked& asked, const Turn& turn,
                                             Troubles& troubles);
   struct From {
     const Router& router;
     Holdings::Place place;
   };
-  // How the question ends by this answer; nothing: another router may be asked.
+  // As ask_one(), for an answer.
   std::optional<Result<Done>> take(const Asked& asked, const From& from,
                                    Result<Caller::Answer> answer, Troubles& troubles);
-  // What an answer says that is not taken. The router's own word, or nothing: another may be asked.
+  // Returns a router's error that ends the question, or nothing.
   std::optional<Error> refusal_of(const Router& router, const Caller::Answer& answer,
                                   Troubles& troubles);
   void mismatched(const Router& router, const std::string& message);
-  // Until served() tells another block size, or the end.
+  // Waits until served() has another block size, or until the end.
   Task<void> await_news(std::uint32_t block_size, Instant end);
-  // With Timeout it did not answer in time.
+  // The code Timeout means that it did not answer in time.
   void failed(const Router& router, const std::string& reason,
               ErrorCode code = ErrorCode::Unavailable);
 
   Task<void> drive();
   void take_turn(Instant now);
   void resolve();
-  // The addresses of a router's name; as they were where nothing newer is known.
+  // Returns the addresses of a router's name. Without newer ones it returns the old ones.
   const std::vector<http::ServerAddress>& find(std::size_t router);
   void move_held();
   void talk_if_due(const Router& router);
@@ -161,7 +160,7 @@ class RemoteSelector : public selection::Selector {
   Task<bool> tell_notes(const Router& router);
   Task<bool> tell_list(const Router& router);
   enum class Put : std::uint8_t { Taken, Refused, Failed };
-  // Refused: the router is well, and cannot read it.
+  // Refused means that the router works, but cannot read the request.
   Task<Put> put(const Router& router, Caller::Question question);
   Task<void> tell_last_notes();
   void publish_served();
@@ -177,20 +176,20 @@ class RemoteSelector : public selection::Selector {
 
   // On the first I/O thread only.
   std::map<std::uint64_t, Peer> peers_;                  // by the router's id
-  std::vector<std::vector<http::ServerAddress>> found_;  // by the place in Options::routers
+  std::vector<std::vector<http::ServerAddress>> found_;  // by the index in Options::routers
   Gate turn_;
   Instant poll_at_{};
-  Instant asked_again_at_{};  // on must_poll_
+  Instant asked_again_at_{};  // because of must_poll_
   Instant list_at_{};
   Instant alive_at_{};
   bool is_stopping_ = false;
 
-  std::atomic<bool> is_told_ = false;  // what is served
+  std::atomic<bool> is_told_ = false;  // a router has reported.
   std::atomic<bool> is_woken_ = false;
-  std::atomic<bool> must_move_ = false;               // a router has failed
-  std::atomic<bool> must_poll_ = false;               // what is known of the workers is out of date
-  std::atomic<Instant> told_mismatch_at_{Instant{}};  // in the log
-  std::uint64_t dropped_told_ = 0;                    // of the notes; scrapes come one by one
+  std::atomic<bool> must_move_ = false;               // a router has failed.
+  std::atomic<bool> must_poll_ = false;               // the report about workers is out of date.
+  std::atomic<Instant> told_mismatch_at_{Instant{}};  // time of the last log line
+  std::uint64_t dropped_told_ = 0;  // notes already counted. Only the scrape uses it
   Mutex mutex_;
   CondVar idle_;
   std::size_t running_ SL_GUARDED_BY(mutex_) = 0;

@@ -9,7 +9,8 @@
 namespace sightline::remote_selector {
 namespace {
 
-// FNV-1a, then mixed: the bits of names that differ in their last digit only differ all.
+// FNV-1a with a final mix. Names often differ only in their last digit, and all bits must differ
+// then.
 std::uint64_t rank_of(std::string_view instance, std::string_view router) {
   std::uint64_t digest = 0xcbf29ce484222325ULL;
   for (const std::string_view text : {instance, router}) {
@@ -26,11 +27,11 @@ std::string text_of(const http::ServerAddress& address) {
   return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-// A router is behind where it knows of fewer than three quarters of the ranks that another one
-// does: what changes everywhere is seen by each router some moments apart.
+// A router is behind if it knows the blocks of fewer than three quarters of the ranks that another
+// one knows. Each router sees a change of the workers at a slightly different time.
 bool is_behind_of(std::uint32_t most, std::uint32_t known) { return known < most - most / 4; }
 
-// Beyond it nobody reads them.
+// More entries than any log needs. They are taken at every poll.
 constexpr std::size_t kStandingsMax = 1'024;
 
 Error nobody(const std::string& why) {
@@ -56,8 +57,10 @@ RouterTable::Entry* RouterTable::find(std::uint64_t id) {
 }
 
 void RouterTable::set(const std::vector<http::ServerAddress>& addresses) {
+  // A name may be resolved to the same address twice. The set has each address once.
   const std::set<http::ServerAddress> wanted(addresses.begin(), addresses.end());
   const MutexLock lock(mutex_);
+  // An address that comes back later gets a new id.
   std::erase_if(entries_, [&](const Entry& e) { return !wanted.contains(e.router.address); });
   for (const http::ServerAddress& address : wanted) {
     const bool is_there = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
@@ -74,8 +77,7 @@ void RouterTable::set(const std::vector<http::ServerAddress>& addresses) {
   compare();
 }
 
-// Only those that are well can be better: of one that does not answer it is not known what it
-// knows.
+// Only Well routers count. The state of a router that does not answer is unknown.
 void RouterTable::compare() {
   std::uint32_t most = 0;
   bool is_any_fresh = false;
@@ -141,6 +143,7 @@ bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
   Entry* const entry = find(id);
   if (entry == nullptr) return false;
   entry->served = fits ? std::move(served) : nullptr;
+  // An answer without this number does not make a router fall behind.
   entry->known = told.known;
   entry->stale = told.stale;
   entry->silent_since.reset();
@@ -163,9 +166,11 @@ bool RouterTable::failed(std::uint64_t id, const std::string& reason,
                          std::optional<Instant> silent_at) {
   const MutexLock lock(mutex_);
   Entry* const entry = find(id);
+  // An unfit router stays unfit until it reports matching keys.
   if (entry == nullptr || entry->state == RouterState::Unfit) return false;
   if (!silent_at) {
     entry->silent_since.reset();
+    // The silence began when the router last answered, and not at the latest failure.
   } else if (answers(*entry)) {
     entry->silent_since = silent_at;
   }
@@ -190,8 +195,9 @@ Result<Done> RouterTable::check(Names names) const {
   if (entries_.empty()) return nobody("none is found at the names of selection.routers");
   std::string why;
   for (const Entry& entry : entries_) {
+    // The standing Behind also counts as Well here.
     if (entry.state == RouterState::Well) return Done{};
-    // Without names, routers often share their trouble.
+    // Without their names, routers often have the same fault.
     const std::string trouble =
         names == Names::Yes ? entry.router.name + " " + entry.trouble : entry.trouble;
     if (why.find(trouble) == std::string::npos) why += (why.empty() ? "" : "; ") + trouble;

@@ -9,7 +9,7 @@
 
 namespace sightline::remote_selector {
 
-// Counts what runs on the pool and uses the selector, so that stop() can wait for it.
+// Counts a task on the pool that uses the selector. stop() waits until the count is 0.
 class RemoteSelector::Running {
  public:
   explicit Running(RemoteSelector& selector) : selector_(&selector) {
@@ -28,7 +28,7 @@ class RemoteSelector::Running {
   RemoteSelector* selector_;
 };
 
-// On an I/O thread of the pool.
+// Pauses a coroutine. It must run on an I/O thread of the pool.
 inline Task<void> pause(IoPool& pool, Duration time) {
   Gate over;
   Deadline end(pool.deadlines(pool.index_here()), [&over] { over.open(); });

@@ -10,19 +10,21 @@
 
 namespace sightline::retry {
 
-// Counts live requests and those of them that were sent again, so that the failure of some workers
-// does not become a second load on the others.
-// Thread safety: all methods from any thread. Outlives the places it gives.
+// Counts live requests, and the ones of them that were sent again. It limits the retries. The
+// failure of some workers must not give the others twice the load.
+//
+// Thread safety: any thread may call any method. The budget must live longer than its Live and
+// Place objects.
 class Budget {
  public:
-  // A request counted in and, at its end, out again.
+  // Counts one request, from its construction to its destruction.
   class Live {
    public:
     explicit Live(Budget& budget) : count_(budget.live_), number_(++count_) {}
     ~Live() { --count_; }
     Live(const Live&) = delete;
     Live& operator=(const Live&) = delete;
-    // Live requests with this one, when it came.
+    // The number of live requests when this one came, with this one.
     [[nodiscard]] std::size_t number() const { return number_; }
 
    private:
@@ -30,7 +32,8 @@ class Budget {
     std::size_t number_;
   };
 
-  // A request that was sent again holds its place to its end. Takes one place at most.
+  // The retry of one request. It takes at most one place in the budget and returns it at the end of
+  // the request.
   class Place {
    public:
     explicit Place(Budget& budget) : budget_(budget) {}
@@ -39,7 +42,7 @@ class Budget {
     }
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
-    // False if there is none free.
+    // Takes a place. Returns false if no place is free. A second call has no effect.
     [[nodiscard]] bool take() {
       if (held_) return true;
       std::size_t retries = budget_.retries_.load();
@@ -54,6 +57,7 @@ class Budget {
     bool held_ = false;
   };
 
+  // The number of live requests.
   [[nodiscard]] std::size_t live() const { return live_.load(std::memory_order_relaxed); }
 
  private:

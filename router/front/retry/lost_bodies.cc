@@ -29,6 +29,7 @@ void LostBodies::drop_old(Instant now) {
 }
 
 bool LostBodies::knows_like(const SentText& text, Instant now) {
+  // Usually nothing is remembered. Then no lock is taken.
   if (remembered_.load(std::memory_order_relaxed) == 0) return false;
   const MutexLock lock(mutex_);
   drop_old(now);
@@ -52,6 +53,8 @@ LostBodies::Death* LostBodies::find(DeathId death) {
 }
 
 LostBodies::DeathId LostBodies::death_of(const Loss& loss) {
+  // A worker that dies loses several requests within a moment. An attempt sent before the last of
+  // these losses belongs to the same death.
   const auto same = std::find_if(deaths_.begin(), deaths_.end(), [&loss](const Death& death) {
     return death.worker == loss.worker && loss.sent <= death.last;
   });
@@ -70,7 +73,7 @@ void LostBodies::forget(const Entry& entry) {
   }
 }
 
-// True: another request was lost by so many of these as well.
+// Returns whether another request was lost in at least kCommonDeathsMin of these deaths.
 bool LostBodies::has_in_common(const Entry& entry, const std::vector<DeathId>& deaths) {
   return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
     const auto both = std::count_if(deaths.begin(), deaths.end(),
@@ -84,6 +87,7 @@ std::uint32_t LostBodies::losses_of(const Entry& entry) {
   std::vector<DeathId> clear;
   for (const Part& part : entry.parts) {
     const Death* death = find(part.death);
+    // A death with a forgotten request proves nothing, because that request may be at fault.
     if (!part.counts || death == nullptr || death->is_unclear) continue;
     clear.push_back(part.death);
     const bool is_shared = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
@@ -91,6 +95,7 @@ std::uint32_t LostBodies::losses_of(const Entry& entry) {
     });
     alone += is_shared ? 0 : 1;
   }
+  // With many deaths in common, the request itself is the best explanation.
   if (clear.size() < kCommonDeathsMin || has_in_common(entry, clear)) return alone;
   return static_cast<std::uint32_t>(clear.size());
 }
@@ -117,7 +122,7 @@ std::uint32_t LostBodies::add(const SentText& text, const media::MediaId& body, 
     forget(entries_.front());
     entries_.erase(entries_.begin());
   }
-  // Sent before another copy was lost: the same loss.
+  // It was sent before another copy was lost, and so it is the same loss.
   const bool is_copy = !entry.parts.empty() && loss.sent <= entry.last;
   if (!entry.has(death)) entry.parts.push_back({death, !is_copy});
   if (entry.parts.size() > kDeathsOfBodyMax) entry.parts.erase(entry.parts.begin());

@@ -13,6 +13,7 @@ namespace sightline::retry {
 namespace {
 
 constexpr std::string_view kAddress = "[address]";
+// Limits for parsing the worker's error. Real errors are small.
 constexpr std::size_t kDepthMax = 8;
 constexpr std::size_t kValuesMax = 1000;
 
@@ -31,14 +32,15 @@ std::size_t length_of(std::string_view text, Belongs belongs) {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// The bytes of ":PORT" at the beginning.
+// Returns the length of ":PORT" at the beginning.
 std::size_t port_length(std::string_view text) {
   if (!text.starts_with(':')) return 0;
   const std::size_t digits = length_of(text.substr(1), is_digit);
   return digits == 0 ? 0 : digits + 1;
 }
 
-// The bytes of the IPv4 address, with its port, at the beginning: four numbers with dots between.
+// Returns the length of an IPv4 address with its port at the beginning. The address has four
+// numbers with dots between.
 std::size_t ipv4_length(std::string_view text) {
   std::size_t at = 0;
   for (int part = 0; part < 4; ++part) {
@@ -50,8 +52,8 @@ std::size_t ipv4_length(std::string_view text) {
   return at + port_length(text.substr(at));
 }
 
-// The bytes of the IPv6 address at the beginning, with brackets and port if it has them: groups of
-// hexadecimal digits, with two colons side by side or seven in all. A time of day is none.
+// Returns the length of an IPv6 address at the beginning, with its brackets and port. It has groups
+// of hexadecimal digits, and either two adjacent colons or seven colons. A time of day has neither.
 std::size_t ipv6_length(std::string_view text) {
   const std::size_t open = text.starts_with('[') ? 1 : 0;
   const auto belongs = [](char c) { return is_hex(c) || c == ':' || c == '.' || c == '%'; };
@@ -64,7 +66,7 @@ std::size_t ipv6_length(std::string_view text) {
   return at;
 }
 
-// The bytes of "scheme://authority" at the beginning.
+// Returns the length of "scheme://authority" at the beginning.
 std::size_t url_length(std::string_view text) {
   for (const std::string_view scheme : {"http://", "https://", "tcp://"}) {
     if (!text.starts_with(scheme)) continue;
@@ -80,18 +82,19 @@ std::size_t url_length(std::string_view text) {
 std::size_t host_length(std::string_view text, std::string_view host) {
   if (host.empty() || !text.starts_with(host)) return 0;
   const std::string_view rest = text.substr(host.size());
+  // "host1" is another name than "host".
   if (!rest.empty() && is_name_char(rest.front()) && rest.front() != '.') return 0;
   return host.size() + port_length(rest);
 }
 
-// The bytes of an address that begins here. The middle of a word begins nothing.
+// Returns the length of an address that begins here. No address begins in the middle of a word.
 std::size_t address_length(std::string_view text, std::string_view host, char before) {
   if (const std::size_t bytes = url_length(text)) return bytes;
   if (is_name_char(before)) return 0;
   return std::max({host_length(text, host), ipv4_length(text), ipv6_length(text)});
 }
 
-// The bytes of the UTF-8 character at the beginning; 0 if it is broken.
+// Returns the length of the UTF-8 character at the beginning, or 0 if it is invalid.
 std::size_t character_length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t bytes = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
@@ -111,6 +114,7 @@ std::optional<std::uint32_t> seconds_of(const std::string& value, WallTime now) 
   const char* const end = value.data() + value.size();
   const auto number = std::from_chars(value.data(), end, seconds);
   if (!value.empty() && length_of(value, is_digit) == value.size()) {
+    // The number is too large for 32 bits.
     if (number.ec != std::errc()) return kRetryAfterSecondsMax;
     return std::clamp(seconds, 1U, kRetryAfterSecondsMax);
   }
@@ -123,7 +127,7 @@ std::optional<std::uint32_t> seconds_of(const std::string& value, WallTime now) 
       std::clamp(left, decltype(left){1}, decltype(left){kRetryAfterSecondsMax}));
 }
 
-// The error's text, and whether the body is an error in OpenAI's shape.
+// The text of an error, and whether the body has OpenAI's shape.
 struct ErrorText {
   std::string message;
   bool is_openai = false;
@@ -152,6 +156,7 @@ std::string shown_text(std::string_view text, std::string_view host, std::size_t
     before = piece.back();
     text.remove_prefix(piece.size());
     if (address > 0) piece = kAddress;
+    // Control characters and invalid bytes become one blank. They must not reach logs or clients.
     if (address == 0 && (bytes == 0 || is_control(piece.front()))) piece = " ";
     if (shown.size() + piece.size() > bytes_max) break;
     if (piece != " " || (!shown.empty() && shown.back() != ' ')) shown += piece;
@@ -166,7 +171,7 @@ WorkerRefusal read_refusal(const RefusalText& said, WallTime now) {
   const std::string& text = error ? error->message : said.body;
   refusal.text = shown_text(text, said.engine_host, kRefusalTextBytesMax);
   if (!error || !error->is_openai || said.body.size() > kRefusalBodyBytesMax) return refusal;
-  // The escapes of a JSON string could hide an address, those of its other members too.
+  // The escapes of JSON could hide an address, also in other members.
   const bool is_plain =
       said.body.find("\\u") == said.body.npos && said.body.find("\\/") == said.body.npos;
   const std::string shown =

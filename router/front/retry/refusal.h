@@ -11,30 +11,40 @@
 
 namespace sightline::retry {
 
-// Bounds on what a client hears of a worker's refusal.
+// Limits for the parts of a worker's refusal that a client gets.
+// Longest Retry-After, in seconds.
 inline constexpr std::uint32_t kRetryAfterSecondsMax = 3600;
-inline constexpr std::size_t kRefusalBodyBytesMax = 4096;  // passed on as it is
-inline constexpr std::size_t kRefusalTextBytesMax = 512;   // as part of a message of our own
+// Largest body to forward unchanged.
+inline constexpr std::size_t kRefusalBodyBytesMax = 4096;
+// Largest text within a message of the router's own.
+inline constexpr std::size_t kRefusalTextBytesMax = 512;
 
 // A 503 as the engine sent it.
 struct RefusalText {
-  std::string retry_after;  // the header's value, empty: none
-  std::string body;         // empty: none, or more than anybody would read
-  std::string engine_host;  // of the worker's URL
+  // The value of the header, or empty.
+  std::string retry_after;
+  // Empty if there is no body or if it is too large.
+  std::string body;
+  // The host of the worker's URL.
+  std::string engine_host;
 };
 
-// What of it a client may hear: no control characters, broken UTF-8 or network addresses.
+// The parts that a client may get: without control characters, invalid UTF-8 and network addresses.
 struct WorkerRefusal {
-  std::optional<std::uint32_t> retry_after_s;  // 1 or more
-  std::string body;  // the worker's, if that is an error in OpenAI's shape without any such; or ""
-  std::string text;  // one line: the message of its error, or its body as text
+  // At least 1.
+  std::optional<std::uint32_t> retry_after_s;
+  // The worker's body, if it is an error in OpenAI's shape and contains no forbidden part.
+  // Otherwise empty.
+  std::string body;
+  // One line: the message of its error, or its body as text.
+  std::string text;
 };
 
-// Pure function; hostile input is fine. `now`: for a Retry-After that is a date.
+// Reads a refusal. Pure. Hostile input is harmless. `now` is needed for a Retry-After with a date.
 WorkerRefusal read_refusal(const RefusalText& said, WallTime now);
 
-// The text in one line, of at most so many bytes, with each address (numeric, in a URL, or that
-// host) as "[address]".
+// Returns the text in one line of at most bytes_max bytes. Each address becomes "[address]". An
+// address is numeric, or in a URL, or this host.
 std::string shown_text(std::string_view text, std::string_view host, std::size_t bytes_max);
 
 }  // namespace sightline::retry

@@ -10,15 +10,18 @@ Next next_after(Outcome ending, const Past& past, Repeatable repeatable) {
   if (past.attempts >= kAttemptsMax) return Next::GiveUp;
   const bool was_lost_before = past.losses + 1 >= kLossesMax;
   switch (ending) {
+    // No worker has received the request. Any other one may get it, without a risk.
     case Outcome::Unsent:
       return Next::AnotherWorker;
     case Outcome::KeptClosed:
       return repeatable == Repeatable::Never || was_lost_before ? Next::GiveUp : Next::SameWorker;
+    // Another worker may die as well. This happens at most once.
     case Outcome::Lost:
       return repeatable != Repeatable::AnotherToo || was_lost_before ? Next::GiveUp
                                                                      : Next::AnotherWorker;
     case Outcome::Declined:
       return repeatable == Repeatable::AnotherToo ? Next::AnotherWorker : Next::GiveUp;
+    // The worker may still work on the request, or the client has a part of an answer.
     case Outcome::Local:
     case Outcome::Silent:
     case Outcome::Final:

@@ -6,68 +6,84 @@
 #include <cstdint>
 #include <string_view>
 
-// Whether a request that got no answer may be sent again, and to whom. Pure functions of what has
-// become of it so far.
+// Decides whether a request without an answer may be sent again, and to which worker. Pure
+// functions of the attempts so far.
 namespace sightline::retry {
 
-// Attempts that one request may take, those without a connection among them.
+// The most attempts of one request, including the ones without a connection.
 inline constexpr std::uint32_t kAttemptsMax = 4;
-// Times that a request may be lost: sent to a worker that then gave no answer. A worker may have
-// died of it, and a third must not.
+// The most losses of a request: a worker received it and gave no answer. The request may have
+// killed the worker. A third worker must not die.
 inline constexpr std::uint32_t kLossesMax = 2;
-// Requests sent again that may be under way at the same time: this part of the live requests, and
-// so many at least.
+// The most requests that run as retries at the same time: this percentage of the live requests, and
+// at least kRetriesMin.
 inline constexpr std::size_t kRetriesPercentMax = 20;
 inline constexpr std::size_t kRetriesMin = 3;
 
-// How an attempt that gave the client nothing ended.
+// The end of an attempt that gave the client nothing.
 enum class Outcome : std::uint8_t {
-  Unsent,      // no connection: the worker has got nothing
-  Local,       // no connection for want of means of the router itself
-  KeptClosed,  // a kept connection closed without an answer: most likely its idle time was over
-  Lost,        // sent on a fresh connection, and no answer, bytes that are none, or status 502
-  Declined,    // status 503: it answers, and cannot serve
-  Silent,      // out of time, or status 504: the worker may still be at work on it
-  Final,       // anything else: nothing may follow
+  // No connection: the worker has received nothing.
+  Unsent,
+  // No connection because the router lacks a resource, for example descriptors.
+  Local,
+  // A kept connection was closed without an answer. Most likely its idle time had ended.
+  KeptClosed,
+  // Sent on a new connection, without an answer. Also an invalid answer, or status 502.
+  Lost,
+  // Status 503: the worker answers, but cannot serve the request.
+  Declined,
+  // No answer in time, or status 504: the worker may still compute.
+  Silent,
+  // Any other end: no further attempt may follow.
+  Final,
 };
 
-// What sending a request a second time may do.
+// The effects of sending a request a second time.
 enum class Repeatable : std::uint8_t {
-  Never,       // its effects are not known
-  WhenKept,    // it changes nothing; the same worker may be asked again
-  AnotherToo,  // it computes an answer: any worker may
+  // Unknown effects.
+  Never,
+  // It changes nothing. The same worker may get it again.
+  WhenKept,
+  // It computes an answer. Any worker may get it.
+  AnotherToo,
 };
 
-// What has become of a request so far.
+// The attempts of a request so far.
 struct Past {
-  std::uint32_t attempts = 0;  // with the one just ended
-  std::uint32_t losses = 0;    // before the one just ended
+  // Including the one that has just ended.
+  std::uint32_t attempts = 0;
+  // Before the one that has just ended.
+  std::uint32_t losses = 0;
 };
 
+// What may follow an attempt.
 enum class Next : std::uint8_t {
   GiveUp,
-  SameWorker,  // on a fresh connection
+  // On a new connection.
+  SameWorker,
   AnotherWorker,
 };
 
-// True if the worker was sent the request and may have died of it.
+// True if the worker has received the request, which may have killed it.
 [[nodiscard]] constexpr bool is_loss(Outcome ending) {
   return ending == Outcome::KeptClosed || ending == Outcome::Lost;
 }
 
-// True if the ending says something about the worker; one that closes an idle connection is well.
+// True if the end says something about the worker. A worker may close an idle connection.
 [[nodiscard]] constexpr bool is_failure(Outcome ending) {
   return ending != Outcome::KeptClosed && ending != Outcome::Local;
 }
 
-// What may be done after an attempt that ended so.
+// Decides what may follow an attempt that ended like this.
 //
-// A kept connection that closes is asked about at the same worker, on a fresh connection. If that
-// one is refused, the worker died, and this was the one loss so far; if it closes without an answer
-// too, the worker may have been started anew in between and have died twice: that is the end.
+// If a kept connection is closed, the same worker gets the request on a new connection. If this
+// connection is refused, the worker has died, and this is the only loss so far. If it is closed
+// without an answer too, the worker may have restarted meanwhile and died twice. No further attempt
+// follows then.
 [[nodiscard]] Next next_after(Outcome ending, const Past& past, Repeatable repeatable);
 
-// True if one more request may be sent again while so many are, of so many live ones.
+// Returns whether one more request may be retried. `retries` is the number of present retries,
+// `live` the number of live requests.
 [[nodiscard]] bool may_retry_beside(std::size_t retries, std::size_t live);
 
 }  // namespace sightline::retry

@@ -16,28 +16,35 @@
 
 namespace sightline::selection {
 
-// What a request is sent to: a data-parallel rank of a worker, which for most is the only one.
+// The target of a request: a data-parallel rank of a worker. Most workers have only one.
 struct Destination {
   std::shared_ptr<const fleet::Worker> worker;
-  std::size_t place = 0;  // in worker->ranks
+  // Index in worker->ranks.
+  std::size_t place = 0;
 
   [[nodiscard]] const fleet::Rank& rank() const { return worker->ranks[place]; }
-  // The rank's number where the worker has to be told; nothing where it has only one.
+  // The number of the rank for the request to the worker. Absent if the worker has only one rank.
   [[nodiscard]] std::optional<std::uint32_t> rank_number() const;
 };
 
-// All destinations of the workers that may take a request, in the order of the fleet; a worker that
-// failed it is left out with all its ranks: they share its server. Where there is none, those of
-// suspect workers: one that failed others a moment ago is a better chance than none. A request for
-// an adapter is for those that have loaded it; a prompt for those whose context it fits. Of a
-// worker to be asked again, its destinations alone.
+// Returns all destinations of the workers that may serve a request, in the order of the fleet.
+// - A worker that failed this request is left out with all its ranks, because they share one
+//   server.
+// - Without any ready worker, the destinations of suspect workers are returned. They failed other
+//   requests a moment ago, but are better than no worker.
+// - A request for an adapter needs a worker that has loaded it.
+// - A prompt needs a worker with a context long enough for it.
+// - With `tried.again`, only the destinations of this worker are returned, as long as it is among
+//   them.
 std::vector<Destination> destinations_for(const fleet::FleetSnapshot& fleet,
                                           const Inquiry& inquiry);
-// Of Destinations that there would be for a shorter prompt, the longest that one takes; 0: there
-// are none, or there is one for this prompt.
+// Returns the longest prompt that a destination takes, if a shorter prompt would have a destination
+// and this one has not. Returns 0 if this prompt has a destination, or if no prompt has one. The
+// unit is tokens.
 std::uint32_t too_short_for(const fleet::FleetSnapshot& fleet, const Inquiry& inquiry);
 
-// Its cache, if the blocks it announced may be compared with keys of this block size.
+// Returns the cache of a destination, if its announced blocks may be compared with keys of this
+// block size.
 std::optional<CacheId> precise_cache(const Destination& destination, std::uint32_t block_size);
 
 }  // namespace sightline::selection

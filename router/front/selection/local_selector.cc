@@ -16,7 +16,7 @@
 namespace sightline::selection {
 namespace {
 
-// What a request gets for which there is no destination.
+// Returns the error for a request without a destination.
 Error no_worker(const fleet::FleetSnapshot& fleet, const Inquiry& inquiry) {
   if (const std::uint32_t longest = too_short_for(fleet, inquiry)) {
     return limit_error(ErrorCode::InvalidArgument, "max-model-len",
@@ -42,7 +42,7 @@ bool is_unpredictable(const Inquiry& inquiry, contract::EngineFamily family) {
   return inquiry.unpredictable[static_cast<std::size_t>(family)];
 }
 
-// Tokens of the spans in front of a token.
+// Returns the number of tokens in the spans before a token.
 std::uint64_t tokens_before(std::uint64_t end, const std::vector<TokenSpan>& spans) {
   std::uint64_t tokens = 0;
   for (const TokenSpan& span : spans) {
@@ -51,14 +51,15 @@ std::uint64_t tokens_before(std::uint64_t end, const std::vector<TokenSpan>& spa
   return tokens;
 }
 
-// Whole blocks of the prompt that the engine says it did not reuse.
+// Returns the whole blocks of the prompt that the engine computed, by its own counts.
 std::uint64_t computed_blocks(const routing::Job& job, const openai::Usage& usage) {
+  // The counts come from the worker. Their limits keep the subtraction from going below 0.
   const std::uint64_t tokens = std::min(usage.prompt_tokens, job.prompt_tokens);
   const std::uint64_t reused = std::min(usage.cached_tokens.value_or(0), tokens);
   return tokens / job.block_size - reused / job.block_size;
 }
 
-// FNV-1a; 0 of an empty name.
+// FNV-1a of a name, 0 for an empty name.
 std::uint64_t digest_of(std::string_view name) {
   if (name.empty()) return 0;
   std::uint64_t digest = 0xcbf29ce484222325ULL;
@@ -95,8 +96,8 @@ Result<LocalSelector::Shortlist> LocalSelector::match(const Inquiry& inquiry) co
   Shortlist shortlist;
   shortlist.removals = sources_.removals.position();
   shortlist.asked = sources_.clock.now();
-  // First who may be believed, then what is held: a worker that becomes verified in between has
-  // perhaps just been corrected.
+  // The fleet is read first, and the index after it. A worker may become verified between the two
+  // reads. Its blocks may have been corrected just before.
   shortlist.fleet = sources_.fleet.snapshot();
   const index::Overlaps overlaps = sources_.index.match(*inquiry.keys);
   for (Destination& destination : destinations_for(*shortlist.fleet, inquiry)) {
@@ -111,6 +112,7 @@ routing::Candidate LocalSelector::candidate_of(const Destination& destination,
                                                const Inquiry& inquiry,
                                                const index::Overlaps& overlaps) const {
   const fleet::Load load = destination.rank().load->read(sources_.clock.now());
+  // Load and capacity count for every worker. Blocks count only after the checks below.
   routing::Candidate candidate{.active_prefill_tokens = static_cast<double>(load.prefill_tokens),
                                .active_blocks = static_cast<double>(load.blocks),
                                .recent_prefill_blocks = load.recent_prefill_blocks,
@@ -121,7 +123,7 @@ routing::Candidate LocalSelector::candidate_of(const Destination& destination,
   if (!cache || is_unpredictable(inquiry, of)) return candidate;
   const family::Family& family = families::family_of(of);
   const index::CacheOverlap held = overlaps.of(*cache);
-  // The worker computes at least the last token, so the block of that token saves nothing.
+  // The worker computes at least the last token. The block with that token therefore saves nothing.
   const auto usable = [&](std::uint64_t leading) {
     return static_cast<std::uint32_t>(
         family.reused_blocks(leading, inquiry.first_prompt_tokens, inquiry.job.block_size));
@@ -135,6 +137,8 @@ routing::Candidate LocalSelector::candidate_of(const Destination& destination,
 
 routing::Decision LocalSelector::decide(const Inquiry& inquiry, const Shortlist& shortlist,
                                         std::uint64_t turn) const {
+  // Each turn has random numbers of its own. A decision can thus be repeated, also for an
+  // explanation.
   Rng rng(seed_ + turn * 0x9e3779b97f4a7c15ULL);
   const auto settings = sources_.settings.read();
   return routing::select(inquiry.job, shortlist.candidates, {settings->routing, turn}, rng);
@@ -146,8 +150,11 @@ Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
       decide(inquiry, shortlist, turn_.fetch_add(1, std::memory_order_relaxed));
   const Destination& destination = shortlist.destinations[decision.chosen];
   const routing::Candidate& candidate = shortlist.candidates[decision.chosen];
+  // The audit needs these facts when the answer arrives. By then the load and the index have
+  // changed.
   Open attempt;
   attempt.worker = destination.worker;
+  // Only an exact prompt proves an error of the index.
   if (inquiry.is_exact && !is_unpredictable(inquiry, destination.worker->spec.family)) {
     attempt.audited = precise_cache(destination, inquiry.job.block_size);
   }
@@ -176,6 +183,7 @@ Result<Selection> LocalSelector::choose(const Inquiry& inquiry) {
 Result<Selection> LocalSelector::least_loaded(const Inquiry& inquiry) {
   const auto fleet = sources_.fleet.snapshot();
   std::optional<Destination> chosen;
+  // Without keys only the number of requests is comparable.
   std::uint32_t least = 0;
   for (const Destination& destination : destinations_for(*fleet, inquiry)) {
     const std::uint32_t in_flight = destination.rank().load->read(sources_.clock.now()).in_flight;
@@ -186,6 +194,7 @@ Result<Selection> LocalSelector::least_loaded(const Inquiry& inquiry) {
   if (!chosen) return no_worker(*fleet, inquiry);
   Open attempt;
   attempt.worker = chosen->worker;
+  // The prompt is not read, and so its load is unknown. Only the request itself counts.
   Selection selection = open(*chosen, {}, std::move(attempt));
   selection.reason = "least_loaded";
   sources_.metrics.counter(contract::kDecisionsTotal, {selection.reason}).add();
@@ -200,6 +209,7 @@ Selection LocalSelector::open(const Destination& destination, const fleet::Booki
                       .port = worker.spec.port,
                       .rank = destination.rank_number(),
                       .family = worker.spec.family};
+  // The load is reserved before the id is known to anyone. No end can come before it.
   attempt.booked = destination.rank().load->reserve(booking, sources_.clock.now());
   const MutexLock lock(mutex_);
   selection.reservation = next_++;
@@ -212,6 +222,7 @@ std::optional<Selection> LocalSelector::adopt(const Adoption& work) {
   if (destination.worker == nullptr) return std::nullopt;
   for (; destination.place < destination.worker->ranks.size(); ++destination.place) {
     if (destination.rank_number() != work.rank) continue;
+    // No prediction belongs to an adopted request. It has nothing to audit.
     Open attempt;
     attempt.worker = destination.worker;
     Selection selection = open(destination, work.booking, std::move(attempt));
@@ -234,6 +245,7 @@ void LocalSelector::first_token(ReservationId reservation) {
 std::shared_ptr<fleet::LifeSign> LocalSelector::life(ReservationId reservation) {
   const MutexLock lock(mutex_);
   const auto entry = open_.find(reservation);
+  // The reservation may have ended. Raising this sign has no effect.
   if (entry == open_.end()) return std::make_shared<fleet::LifeSign>();
   return entry->second.worker->life;
 }
@@ -243,7 +255,7 @@ std::size_t LocalSelector::open_reservations() const {
   return open_.size();
 }
 
-// The work stays booked until what is learnt has been told.
+// The load stays reserved until the fleet and the audit have the result.
 void LocalSelector::end(ReservationId reservation, const Ending& ending) {
   std::optional<Open> attempt;
   {
@@ -258,8 +270,8 @@ void LocalSelector::end(ReservationId reservation, const Ending& ending) {
     sources_.fleet.report_failure(worker, *ending.failure);
   }
   if (ending.kind != Ending::Kind::Answered) return;
-  // A 500 may be the request's own fault (vLLM 0.32: a media host that refuses), so it neither
-  // proves nor disproves the worker's health.
+  // A 500 may be the fault of the request (vLLM 0.32: a media host that rejects it). So it says
+  // nothing about the worker's health.
   if (ending.status < 500) sources_.fleet.report_success(worker);
   if (ending.status == 200 && ending.usage) {
     attempt->worker->computed->add(computed_blocks(attempt->job, *ending.usage));
@@ -267,8 +279,8 @@ void LocalSelector::end(ReservationId reservation, const Ending& ending) {
   compare(*attempt, ending);
 }
 
-// The worker's own count is the truth. Answers without usage (errors, clients that left) prove
-// nothing.
+// The worker's own count is the truth. Answers without usage prove nothing. These are errors and
+// requests whose clients have left.
 void LocalSelector::compare(const Open& attempt, const Ending& ending) {
   if (ending.status != 200 || !ending.usage || !attempt.audited) return;
   const fleet::Worker& worker = *attempt.worker;
@@ -285,11 +297,12 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
          {"engine_cached_tokens", usage.cached_tokens.value_or(0)},
          {"router_tokens", attempt.job.prompt_tokens}});
   }
-  // Sums over all workers are made of these: one that tells any number must not spoil them.
+  // Metrics sum these counts over all workers. A worker with wrong counts must not distort them.
   usage.prompt_tokens = attempt.job.prompt_tokens;
   if (usage.cached_tokens) {
     usage.cached_tokens = std::min(*usage.cached_tokens, usage.prompt_tokens);
   }
+  // After a wait for other requests, the time to the first token does not show the worker's speed.
   const bool tells_pace = same_prompt && !attempt.waited;
   count_saved(worker, usage, tells_pace ? ending.first_token : std::nullopt);
   const std::span claimed(*attempt.keys);
@@ -314,6 +327,7 @@ void LocalSelector::count_saved(const fleet::Worker& worker, const openai::Usage
                                 const std::optional<Duration>& first_token) {
   const bool leaves_zero_out =
       families::family_of(worker.spec.family).leaves_zero_out(worker.version);
+  // An absent count means 0 only for engines that leave out zeros.
   if (!usage.cached_tokens && !leaves_zero_out) return;
   const std::uint64_t reused = usage.cached_tokens.value_or(0);
   if (first_token) {
@@ -335,7 +349,8 @@ Result<Explanation> LocalSelector::explained(const Inquiry& inquiry) const {
       decide(inquiry, shortlist, turn_.load(std::memory_order_relaxed));
   Explanation explanation;
   explanation.reason = routing::name_of(decision.reason);
-  std::size_t i = 0;  // destinations are in the order of the workers
+  // Destinations are in the order of the workers.
+  std::size_t i = 0;
   for (const auto& worker : shortlist.fleet->workers) {
     Explanation::Entry entry{.worker = worker->spec.name,
                              .state = std::string(name_of(worker->state))};

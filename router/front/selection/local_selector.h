@@ -26,26 +26,31 @@
 
 namespace sightline::selection {
 
-// What is booked for an inquiry of which so many blocks are expected to be reused.
+// Returns the load to reserve for an inquiry. reused_blocks is the number of blocks that the worker
+// is expected to reuse.
 fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks);
 
-// The router role in this process: match against the index, select by cost, book the load; then
-// suspicion and audit by how the attempt ended. Every inquiry is decided in one view of the fleet.
-// A view whose workers have another block size than the keys claims no overlap.
+// The router role in this process. It matches the prompt against the index, selects a worker by
+// cost and reserves the load. When the attempt ends, it reports failures to the fleet and the
+// result to the audit. Each inquiry uses one snapshot of the fleet. If the workers have another
+// block size than the keys, it claims no overlap.
+//
+// Thread safety: as Selector.
 class LocalSelector : public Selector {
  public:
-  // All outlive it.
+  // The parts that it uses. All must live longer.
   struct Sources {
-    const Published<contract::ServeSettings>& settings;  // its routing.*, anew for each choice
+    // Its routing.* settings are read again for each choice.
+    const Published<contract::ServeSettings>& settings;
     fleet::Fleet& fleet;
     const index::IndexReader& index;
     const index::RemovalJournal& removals;
-    // Told of every answer that can be compared with what was expected.
+    // Called for every answer that can be compared with its prediction.
     std::function<void(const audit::Answered&)> compare;
     runtime::Metrics& metrics;
     const Clock& clock;
-    // Name among several routers that may share a seed; empty: it is alone. Each of them draws its
-    // own ties, the same ones whenever it starts.
+    // The name of this router among several that share routing.seed, or empty for a single router.
+    // Each router breaks ties in an order of its own, which is the same after a restart.
     std::string replica = {};
   };
   explicit LocalSelector(const Sources& sources);
@@ -56,34 +61,41 @@ class LocalSelector : public Selector {
   [[nodiscard]] std::shared_ptr<fleet::LifeSign> life(ReservationId reservation) override;
   [[nodiscard]] Task<Result<Explanation>> explain(const Inquiry& inquiry) override;
 
-  // Books work that goes on already. Nothing: there is no such worker or rank.
+  // Reserves the load of a request that already runs. Returns nothing if the worker or rank does
+  // not exist.
   [[nodiscard]] std::optional<Selection> adopt(const Adoption& work);
 
-  // Reservations that have not ended.
+  // The number of reservations that have not ended.
   [[nodiscard]] std::size_t open_reservations() const;
 
  private:
-  // Who may serve an inquiry, with what each would save. Parallel vectors.
+  // The destinations that may serve an inquiry, and the savings of each. Parallel vectors.
   struct Shortlist {
     std::shared_ptr<const fleet::FleetSnapshot> fleet;
     std::vector<Destination> destinations;
     std::vector<routing::Candidate> candidates;
-    std::uint64_t removals = 0;  // position of the journal before the index was asked
-    Instant asked{};             // when that was
+    // The position of the journal before the index was read.
+    std::uint64_t removals = 0;
+    // The time of this position.
+    Instant asked{};
   };
-  // An attempt that has not ended, and what is to be compared with its answer.
+  // An attempt that has not ended, with the data to compare its answer with.
   struct Open {
     fleet::BookedWork booked;
     std::shared_ptr<const fleet::Worker> worker;
-    // The cache that the prediction is about; nothing where the worker's count proves nothing.
+    // The cache that the prediction is about. Absent if the worker's count of reused tokens proves
+    // nothing.
     std::optional<CacheId> audited;
     std::shared_ptr<const std::vector<keys::BlockKey>> keys;
     std::uint64_t overlap_blocks = 0;
-    std::uint64_t best_blocks = 0;  // what the candidate with the most of them would reuse
+    // The most blocks that any candidate would reuse.
+    std::uint64_t best_blocks = 0;
     std::vector<TokenSpan> images;
     routing::Job job;
-    bool busy = false;    // other requests of ours ran there
-    bool waited = false;  // others of ours were before its prefill
+    // Other requests of this router ran there.
+    bool busy = false;
+    // The prefill of other requests of this router was still due there.
+    bool waited = false;
     std::uint64_t removals = 0;
     Instant asked{};
   };
@@ -95,12 +107,14 @@ class LocalSelector : public Selector {
   [[nodiscard]] routing::Candidate candidate_of(const Destination& destination,
                                                 const Inquiry& inquiry,
                                                 const index::Overlaps& overlaps) const;
-  // Every choice that is carried out takes a turn; an explained one looks at the next.
+  // Decides without side effects. Every real choice uses a turn of its own. An explanation uses the
+  // next one.
   [[nodiscard]] routing::Decision decide(const Inquiry& inquiry, const Shortlist& shortlist,
                                          std::uint64_t turn) const;
   Selection open(const Destination& destination, const fleet::Booking& booking, Open open);
   void compare(const Open& open, const Ending& ending);
-  // What the worker spared itself, and how fast it is.
+  // Counts the prefill time that reused tokens saved. Learns the worker's speed from first_token,
+  // if present.
   void count_saved(const fleet::Worker& worker, const openai::Usage& usage,
                    const std::optional<Duration>& first_token);
 

@@ -20,19 +20,21 @@
 #include "router/workers/routing/candidate.h"
 #include "router/workers/routing/select.h"
 
-// What a frontend asks of the router role, and what it is told and tells: plain values that can be
-// sent to another process.
+// The messages between a frontend and the router role. They are plain values, which can be sent to
+// another process.
 namespace sightline::selection {
 
-// Whom a request was sent to already.
+// The workers that have already received a request.
 struct Tried {
-  std::vector<std::string> failed;  // workers not to be asked again
-  std::string again;                // the worker to be asked again, as long as it is there
+  // These workers must not get it again.
+  std::vector<std::string> failed;
+  // This worker must get it again, as long as it exists.
+  std::string again;
 
   bool operator==(const Tried&) const = default;
 };
 
-// Tokens of a prompt: `length` from `start` on.
+// A range of a prompt's tokens: `length` tokens from `start` on.
 struct TokenSpan {
   std::uint64_t start = 0;
   std::uint64_t length = 0;
@@ -40,78 +42,107 @@ struct TokenSpan {
   bool operator==(const TokenSpan&) const = default;
 };
 
-// What is asked for one attempt.
+// A frontend's question for one attempt of a request.
 struct Inquiry {
-  // The prompt's whole blocks as far as they are known, of job.block_size tokens; not null.
+  // The keys of the leading whole blocks that the router knows. A block has job.block_size
+  // tokens. Never null.
   std::shared_ptr<const std::vector<keys::BlockKey>> keys =
       std::make_shared<const std::vector<keys::BlockKey>>();
   routing::Job job;
-  std::uint64_t first_prompt_tokens = 0;  // of the prompt that the keys are those of
-  std::vector<TokenSpan> images;          // of that prompt, in its order
-  std::optional<std::string> adapter;     // that a worker must have loaded
-  // By engine family: the keys do not tell what its workers reuse for this request.
+  // Tokens of the prompt that the keys belong to.
+  std::uint64_t first_prompt_tokens = 0;
+  // The images in this prompt, in its order.
+  std::vector<TokenSpan> images;
+  // The adapter that a worker must have loaded.
+  std::optional<std::string> adapter;
+  // By engine family: true if the keys do not show what its workers reuse for this request.
   std::array<bool, contract::kEngineFamilies.size()> unpredictable{};
-  // Keys and job are all that the worker will report on: its counts must equal ours.
+  // True if the keys and the job describe the whole prompt. The worker's token counts must then
+  // equal the router's.
   bool is_exact = false;
-  // False: the router does not read the request. It goes to the least loaded worker.
+  // False if the router does not read this request. It then goes to the worker with the fewest
+  // requests.
   bool is_read = true;
   Tried tried;
 };
 
+// The number of a reservation, never 0. It names a reservation within one Selector.
 using ReservationId = std::uint64_t;
 
-// The rank of a worker chosen for an attempt, with the work booked on it.
+// The chosen rank of a worker for an attempt, and the reservation of its load.
 struct Selection {
   std::string worker;
   std::string host;
   std::uint16_t port = 0;
-  std::optional<std::uint32_t> rank;  // where the worker has to be told; nothing: it has one
+  // The rank to name in the request to the worker. Absent if the worker has only one rank.
+  std::optional<std::uint32_t> rank;
   contract::EngineFamily family = contract::EngineFamily::Vllm;
-  std::uint64_t overlap_blocks = 0;  // X of X/Y: blocks the worker is expected to reuse
-  std::uint64_t prompt_blocks = 0;   // Y: whole blocks of the prompt
-  std::uint32_t block_size = 0;      // tokens; 0: the request is not read
-  std::string reason;                // why this worker
-  routing::Score score;              // its terms, all zero where it is not read
+  // X of X/Y: the blocks that the worker is expected to reuse.
+  std::uint64_t overlap_blocks = 0;
+  // Y: the whole blocks of the prompt.
+  std::uint64_t prompt_blocks = 0;
+  // Tokens per block, 0 if the router does not read the request.
+  std::uint32_t block_size = 0;
+  // Why this worker was chosen.
+  std::string reason;
+  // The terms of its cost. All are zero if the router does not read the request.
+  routing::Score score;
   ReservationId reservation = 0;
 };
 
 // How an attempt ended.
 struct Ending {
+  // Only Failed and Answered say something about the worker.
   enum class Kind : std::uint8_t {
-    Unused,    // nothing was learnt of the worker: not sent, or the client left
-    Answered,  // with the status
-    Failed,    // by the worker's fault
+    // The request was not sent, or the client left.
+    Unused,
+    // The worker answered with `status`.
+    Answered,
+    // The attempt failed because of the worker.
+    Failed,
   };
   Kind kind = Kind::Unused;
   int status = 0;
-  std::optional<openai::Usage> usage;  // as the engine reported it
-  std::optional<Error> failure;        // what it was, of Failed
-  std::string request_id;              // for log lines
-  // From the choice to the first token. Nothing: none came, or the answer is no stream.
+  // Token counts as the engine reported them.
+  std::optional<openai::Usage> usage;
+  // The reason of Failed.
+  std::optional<Error> failure;
+  // For log lines.
+  std::string request_id;
+  // The time from the choice to the first token. Absent if no token came or the answer is not a
+  // stream.
   std::optional<Duration> first_token;
 };
 
-// Work that goes on, to be booked where another router booked it.
+// A request that already runs and whose load another router had reserved. The new router reserves
+// it too.
 struct Adoption {
   std::string worker;
-  std::optional<std::uint32_t> rank;  // as in Selection
+  // As in Selection.
+  std::optional<std::uint32_t> rank;
   fleet::Booking booking;
-  bool is_decoding = false;  // its first token has come
+  // Its first token has arrived.
+  bool is_decoding = false;
 };
 
 // How a request would be routed at this moment.
 struct Explanation {
-  // A rank of a worker that may serve it, or a worker that may not.
+  // A rank of a worker that may serve the request, or a worker that may not.
   struct Entry {
     std::string worker;
-    std::optional<std::uint32_t> rank;  // where the worker has several and may serve
-    std::string state;                  // of the worker
+    // Present if the worker has several ranks and may serve.
+    std::optional<std::uint32_t> rank;
+    // The worker's state.
+    std::string state;
     bool is_eligible = false;
-    routing::Candidate candidate;  // of an eligible one, like the score
+    // Valid for an eligible entry, as the score is.
+    routing::Candidate candidate;
     routing::Score score;
   };
-  std::vector<Entry> entries;  // in the order of the workers
-  std::size_t chosen = 0;      // index into the entries
+  // In the order of the workers.
+  std::vector<Entry> entries;
+  // Index into the entries.
+  std::size_t chosen = 0;
   std::string reason;
 };
 

@@ -13,31 +13,35 @@
 
 namespace sightline::selection {
 
-// The seam between a frontend and the router role: who serves a request. What is learnt of the
-// worker goes back through it, so that booking, suspicion and audit stand on one side.
-// Thread safety: all methods from any I/O thread.
+// The interface between a frontend and the router role. It chooses the worker of a request. Facts
+// about the worker return through it as well. Reservations, suspicion and audit are therefore all
+// on the router's side.
+//
+// Thread safety: any I/O thread may call any method.
 class Selector {
  public:
   virtual ~Selector() = default;
 
-  // The choice for one attempt, with its work booked. Errors: Unavailable if nobody may serve it;
-  // OutOfDate if the workers' blocks have another size than the inquiry's: what is served tells it
-  // by now, or soon.
+  // Chooses the worker for one attempt and reserves its load. Errors:
+  // - Unavailable, if no worker may serve the request.
+  // - OutOfDate, if the workers' blocks have another size than the inquiry's. Served shows the new
+  //   size already or soon.
   [[nodiscard]] virtual Task<Result<Selection>> select(const Inquiry& inquiry) = 0;
-  // How the attempt of a reservation goes: its first token, and its end. A reservation that has
-  // ended, or never was, is passed over.
+  // Report the first token and the end of an attempt. A reservation that has ended or never existed
+  // is ignored.
   virtual void first_token(ReservationId reservation) = 0;
   virtual void end(ReservationId reservation, const Ending& ending) = 0;
-  // To be raised by every piece of the answer; not null.
+  // Returns the sign that the caller raises with every piece of the answer. Never null.
   [[nodiscard]] virtual std::shared_ptr<fleet::LifeSign> life(ReservationId reservation) = 0;
 
-  // The same choice, without booking anything. Error: as select().
+  // Makes the same choice without a reservation. Errors: as select().
   [[nodiscard]] virtual Task<Result<Explanation>> explain(const Inquiry& inquiry) = 0;
 };
 
-// The booked work of one selection: ends exactly once, at the latest, as Unused, when this is
-// destroyed.
-// Thread safety: none; one owner. The selector outlives it.
+// Owns the reservation of one selection. The reservation ends exactly once. If the owner does not
+// end it, the destructor ends it as Unused.
+//
+// Thread safety: one owner. The selector must live longer.
 class Reservation {
  public:
   Reservation(Selector& selector, ReservationId id) : selector_(&selector), id_(id) {}
@@ -54,11 +58,12 @@ class Reservation {
   void end(const Ending& ending) {
     if (selector_ != nullptr) std::exchange(selector_, nullptr)->end(id_, ending);
   }
-  // Not null.
+  // Never null. The reservation must not have ended.
   [[nodiscard]] std::shared_ptr<fleet::LifeSign> life() const { return selector_->life(id_); }
 
  private:
-  Selector* selector_;  // null: it has ended
+  // Null after the end.
+  Selector* selector_;
   ReservationId id_;
 };
 

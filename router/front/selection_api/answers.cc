@@ -71,6 +71,7 @@ std::string overlaps_json(const selection::Explanation& explanation, std::uint32
   std::string out = R"({"block_size":)" + std::to_string(block_size) + R"(,"workers":[)";
   for (const auto& entry : explanation.entries) {
     if (!entry.is_eligible) continue;
+    // Each tier includes the tiers before it, because a match continues from GPU to CPU and disk.
     const std::uint64_t gpu = std::uint64_t{entry.candidate.gpu_blocks} * block_size;
     const std::uint64_t cpu = gpu + std::uint64_t{entry.candidate.cpu_blocks} * block_size;
     const std::uint64_t disk = cpu + std::uint64_t{entry.candidate.storage_blocks} * block_size;

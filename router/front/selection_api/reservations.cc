@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What is told of reservations after they were made.
+// Messages about reservations after their creation.
 #include <memory>
 #include <utility>
 
@@ -18,11 +18,12 @@ namespace {
 using State = leases::LeaseBook::Found::State;
 using Outcome = leases::LeaseBook::Added::Outcome;
 
-constexpr std::string_view kPrefillComplete = "prefill_complete";  // behind NAME/
+// Follows NAME/.
+constexpr std::string_view kPrefillComplete = "prefill_complete";
 
 }  // namespace
 
-// A release that comes twice, or before its reservation, is as good as one.
+// A release may arrive twice, or before its reservation. Both are no error.
 http::Response SelectionApi::reservation(const http::Request& request, std::string_view rest) {
   const bool is_first_token = request.method == "POST" && rest.size() > kPrefillComplete.size() &&
                               rest.ends_with(kPrefillComplete);
@@ -55,6 +56,7 @@ http::Response SelectionApi::note(const http::Request& request) {
   const auto notes = selection_json::read_notes(request.body, &memory);
   if (!notes.ok()) return refused(notes.error());
   const auto fleet = sources_.fleet.snapshot();
+  // Answers of these workers still arrive. This proves that the workers are alive.
   for (const std::string& name : notes->alive) {
     const auto worker = fleet->find(name);
     if (worker != nullptr) worker->life->raise();
@@ -70,7 +72,7 @@ http::Response SelectionApi::note(const http::Request& request) {
   return json_response(200, "{}");
 }
 
-// What cannot be booked (its worker is gone, there is no room) is on the next list again.
+// A reservation without a worker or without room is on the next list again.
 http::Response SelectionApi::renew(const http::Request& request) {
   HeldBytes memory = memory_for(request.body);
   const auto list = selection_json::read_renewal(request.body, &memory);
@@ -88,6 +90,7 @@ http::Response SelectionApi::renew(const http::Request& request) {
   for (const std::size_t place : renewed.missing) {
     const selection_json::Held& held = list->open[place];
     const leases::Name named{list->instance, held.number, held.attempt};
+    // An open question has no load yet.
     if (held.is_booked && adopt(named, held.work)) taken.push_back(named);
   }
   if (!taken.empty()) {
@@ -100,6 +103,7 @@ http::Response SelectionApi::renew(const http::Request& request) {
 }
 
 bool SelectionApi::adopt(const leases::Name& name, const selection::Adoption& work) {
+  // The selector reserves first. If the book then refuses the name, the reservation ends again.
   auto adopted = sources_.adopt(work);
   if (!adopted) return false;
   leases::LeaseBook::Added added;
@@ -122,6 +126,7 @@ bool SelectionApi::first_token(const leases::Name& name) {
   {
     const MutexLock lock(mutex_);
     found = book_.find(name);
+    // The message proves that the instance is alive, even if the name is unknown.
     book_.hear(name.instance, sources_.clock.now());
   }
   if (found.state != State::Open) return false;
@@ -149,6 +154,7 @@ void SelectionApi::supersede(const leases::Name& name) {
 
 bool SelectionApi::stands(const leases::Name& name) const {
   const MutexLock lock(mutex_);
+  // A released name counts as standing as well: its end was reported here.
   return book_.find(name).state != State::Free;
 }
 
@@ -173,6 +179,7 @@ void SelectionApi::end(const Ended& leases, const selection::Ending& ending, std
     const MutexLock lock(mutex_);
     for (const leases::LeaseId lease : leases) reserved_.erase(lease);
   }
+  // The selector is called without the lock, because it has locks of its own.
   for (const leases::LeaseId lease : leases) sources_.selector.end(lease, ending);
   sources_.metrics.counter(contract::kReservationsEndedTotal, {why})
       .add(static_cast<double>(leases.size()));

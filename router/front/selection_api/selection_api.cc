@@ -21,11 +21,12 @@ using selection_json::Ask;
 using State = leases::LeaseBook::Found::State;
 using Outcome = leases::LeaseBook::Added::Outcome;
 
-// Tokens per block where no worker has told its own; vLLM's default. Nothing is held then.
+// Tokens per block if no worker has reported a number. This is vLLM's default. No worker holds a
+// block then.
 constexpr std::uint32_t kAssumedBlockSize = 16;
 constexpr std::string_view kReservations = "/reservations/";
 
-// HEAD stands where GET does.
+// HEAD is allowed where GET is.
 struct Way {
   std::string_view method;
   std::string_view path;
@@ -40,7 +41,7 @@ std::string_view method_of(const http::Request& head) {
   return head.method == "HEAD" ? std::string_view("GET") : std::string_view(head.method);
 }
 
-// Below kReservations is one reservation, whose method its own part looks at.
+// A path below kReservations names one reservation. reservation() checks the method.
 bool has_way(const http::Request& head) {
   if (head.path().starts_with(kReservations)) return true;
   return std::any_of(kWays.begin(), kWays.end(), [&](const Way& way) {
@@ -48,7 +49,7 @@ bool has_way(const http::Request& head) {
   });
 }
 
-// What would be selected. Error: Unavailable: the worker has gone meanwhile.
+// Returns the selection that would be made. Error: Unavailable, if the worker is gone meanwhile.
 Result<selection::Selection> chosen_of(const selection::Explanation& explanation,
                                        const fleet::FleetSnapshot& fleet,
                                        const selection::Inquiry& inquiry) {
@@ -139,6 +140,7 @@ http::Response SelectionApi::served(const http::Request& request) const {
   if (sources_.ready) {
     if (const auto ready = sources_.ready(); !ready.ok()) not_ready = ready.error().message;
   }
+  // The reason of /readyz may be longer than a frontend accepts.
   if (not_ready.size() > selection_json::kReasonBytesMax) not_ready = "see /readyz?verbose there";
   selection_json::Told told{.identity = options_.identity,
                             .served = *sources_.served(),
@@ -146,6 +148,7 @@ http::Response SelectionApi::served(const http::Request& request) const {
                             .stale = sources_.stale ? sources_.stale() : std::string()};
   if (sources_.known) told.known = sources_.known();
   std::string body = selection_json::write_told(told);
+  // Frontends poll this answer every second. The tag saves most of the bodies.
   const std::string tag = "\"" + to_hex(std::hash<std::string>{}(body)) + "\"";
   const bool is_known = request.headers.find("if-none-match") == tag;
   auto response = is_known ? http::Response{.status = 304} : json_response(200, std::move(body));
@@ -161,6 +164,7 @@ Task<SelectionApi::Read> SelectionApi::read(const http::Request& request) const 
     auto refusal = complete(*ask);
     return Read{.ask = std::move(*ask), .refusal = std::move(refusal)};
   };
+  // A long question is read on a compute thread. It would delay other requests.
   auto read = co_await offload(sources_.pool, request.body.size(), {}, std::move(work));
   co_return std::move(*read);
 }
@@ -185,6 +189,7 @@ std::optional<http::Response> SelectionApi::complete(Ask& ask) const {
     inquiry.first_prompt_tokens = inquiry.job.prompt_tokens;
     return std::nullopt;
   }
+  // Without keys nothing can be wrong about them.
   if (inquiry.keys->empty()) return std::nullopt;
   if (ask.identity != options_.identity) {
     sources_.metrics.counter(contract::kSelectionMismatchesTotal, {"identity"}).add();
@@ -220,7 +225,7 @@ Task<http::Response> SelectionApi::select(const http::Request& request, bool res
     if (auto nameless = name(ask)) co_return std::move(*nameless);
     co_return co_await reserve(std::move(ask));
   }
-  // Booking and giving it back at once would leave a trace in the spread of recent work.
+  // A reservation with an immediate release would influence the spread of recent work.
   const auto explanation = co_await sources_.selector.explain(ask.inquiry);
   if (!explanation.ok()) co_return refused(explanation.error());
   const auto chosen = chosen_of(*explanation, *sources_.fleet.snapshot(), ask.inquiry);
@@ -231,6 +236,7 @@ Task<http::Response> SelectionApi::select(const http::Request& request, bool res
 Task<http::Response> SelectionApi::reserve(Ask ask) {
   const leases::Name& reserved = *ask.reservation;
   {
+    // A repeated question gets the same answer and reserves nothing new.
     const MutexLock lock(mutex_);
     const auto found = book_.find(reserved);
     if (found.state == State::Over) co_return over(reserved);
@@ -248,6 +254,7 @@ Task<http::Response> SelectionApi::reserve(Ask ask) {
   selection::Selection counts = *selected;
   {
     const MutexLock lock(mutex_);
+    // Between the two locks another copy of the question may have reserved the name.
     added = book_.add(reserved, selected->reservation, own_end, now);
     if (added.outcome == Outcome::Booked) reserved_.emplace(selected->reservation, *selected);
     if (added.outcome == Outcome::Open) counts = reserved_.at(added.open);
@@ -259,6 +266,7 @@ Task<http::Response> SelectionApi::reserve(Ask ask) {
     sources_.metrics.counter(contract::kLimitHitsTotal, {"reservations"}).add();
     co_return refused(overload_error("reservations", "too many reservations of other processes"));
   }
+  // A higher attempt means that another router may have reserved the name too.
   if (reserved.attempt > 0 && options_.on_taken) options_.on_taken({reserved});
   co_return json_response(200, selection_json::write_selection(counts, reserved));
 }

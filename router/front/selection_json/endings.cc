@@ -24,11 +24,12 @@ constexpr std::array<std::string_view, 3> kEndingNames = {"unused", "answered", 
 
 std::string quoted(std::string_view text) { return json::to_quoted(text); }
 
-// What a peer takes: at most so many bytes of UTF-8. A text with other bytes, as clients and
-// engines may send them, keeps its ASCII.
+// Returns a text that a peer accepts: at most bytes_max bytes of UTF-8. Clients and engines may
+// send other bytes. The text then keeps its ASCII.
 std::string told(std::string_view text, std::size_t bytes_max) {
   if (text.size() > bytes_max) {
     std::size_t end = bytes_max;
+    // A character of several bytes is not cut in two.
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
     text = text.substr(0, end);
   }
@@ -46,6 +47,7 @@ std::string seconds_text(Duration time) {
   return text;
 }
 
+// Finds a code by its name. `last` is the last value of the enumeration.
 template <class Code>
 std::optional<Code> code_named(std::string_view name, Code last) {
   for (int i = 0; i <= static_cast<int>(last); ++i) {
@@ -104,6 +106,7 @@ Result<selection::Ending> ending_in(json::Value object) {
   ending.request_id = fields.text("request_id", kNameBytesMax).value_or("");
   if (fields.find("first_token_s")) {
     const double seconds = fields.real("first_token_s");
+    // The value would not fit into a Duration.
     if (!(seconds >= 0 && seconds <= kFirstTokenSecondsMax)) {
       fields.refuse("first_token_s", "must be from 0 to 86400");
     } else {
@@ -137,6 +140,7 @@ Result<selection::Ending> read_ending(std::string body, HeldBytes* memory) {
 
 std::string write_error(const Error& error) {
   std::string body = openai::error_body(error);
+  // Removes the closing brace.
   body.pop_back();
   return body + R"(,"cause":)" + cause_json(error) + "}";
 }

@@ -12,20 +12,22 @@
 
 #include "router/front/selection/selection.h"
 
-// How attempts ended and why something failed, as JSON.
+// Endings of attempts and causes of failures, as JSON.
 namespace sightline::selection_json {
 
+// Returns an ending as JSON.
 std::string write_ending(const selection::Ending& ending);
+// Reads an ending. The body is counted in `memory`. Error: InvalidArgument.
 Result<selection::Ending> read_ending(std::string body, HeldBytes* memory = nullptr);
-// The same within another message.
+// The same for an ending inside of another message.
 Result<selection::Ending> ending_in(json::Value object);
 
-// {"error":{"message","type","param","code"},"cause":{…}}: OpenAI's shape, and beside it all that
-// makes the same Error again.
+// Returns {"error":{"message","type","param","code"},"cause":{…}}. "error" has OpenAI's shape.
+// "cause" has all that read_error() needs.
 std::string write_error(const Error& error);
-// What an error in OpenAI's shape says; empty: the body is none.
+// Returns the message of an error in OpenAI's shape, or an empty text for another body.
 std::string error_message(std::string body);
-// Nothing: the body is not from this API's own hand.
+// Reads an error of write_error(). Returns nothing if this API did not write the body.
 std::optional<Error> read_error(std::string body);
 
 }  // namespace sightline::selection_json

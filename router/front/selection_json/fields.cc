@@ -17,6 +17,7 @@ std::optional<json::Value> Fields::find(std::string_view name) const {
 }
 
 void Fields::refuse(std::string_view name, std::string_view why) {
+  // The first error explains the later ones.
   if (error_) return;
   std::string at = path_;
   if (!at.empty() && !name.empty()) at += '.';
@@ -81,6 +82,7 @@ Result<Done> Fields::check() const {
 }
 
 Result<json::Document> parse_object(std::string body, HeldBytes* memory) {
+  // The body is counted before it is parsed. A peer could otherwise use memory without a limit.
   if (memory != nullptr && !memory->add(body.size())) {
     return memory_error(*memory, body.size(), "the request's body");
   }

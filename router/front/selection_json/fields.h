@@ -15,32 +15,39 @@
 
 namespace sightline::selection_json {
 
-// Numbers on the wire are JSON integers of at most 63 bits.
+// The largest number in messages. Numbers are JSON integers of at most 63 bits.
 inline constexpr std::uint64_t kNumberMax = std::numeric_limits<std::int64_t>::max();
 
-// The members of an object that a peer sent. The first one that is not as it should be is kept and
-// told by check(); what is read after it is not to be used. A member that is null is not there.
-// Thread safety: none. The document outlives it.
+// The members of an object from a peer. check() reports the first invalid member. Values read after
+// it must not be used. A member with the value null counts as absent.
+//
+// Not thread-safe. The document must live longer.
 class Fields {
  public:
-  // path: of the object, for errors; empty: it is the body.
+  // `path` is the path of the object, for errors. Empty: the object is the body.
   explicit Fields(json::Value object, std::string path = "");
 
+  // Returns a member, unless it is absent or null.
   [[nodiscard]] std::optional<json::Value> find(std::string_view name) const;
 
-  // A number of at most `max`; without `otherwise` it must be there.
+  // Returns a number of at most `max`. Without `otherwise` the member is required.
   std::uint64_t number(std::string_view name, std::uint64_t max,
                        std::optional<std::uint64_t> otherwise = std::nullopt);
+  // Returns a required number.
   double real(std::string_view name);
+  // Returns a boolean, or `otherwise` if it is absent.
   bool flag(std::string_view name, bool otherwise);
-  // At most bytes_max of UTF-8.
+  // Returns a text of at most bytes_max bytes of UTF-8, or nothing for an absent member.
   std::optional<std::string> text(std::string_view name, std::size_t bytes_max);
+  // Returns a required text.
   std::string needed_text(std::string_view name, std::size_t bytes_max);
-  // The elements of an array of at most count_max, nothing if it is not there.
+  // Returns an array of at most count_max elements, or nothing for an absent member.
   std::optional<json::Value> list(std::string_view name, std::size_t count_max);
 
+  // Records that a member is invalid. Only the first call has an effect.
   void refuse(std::string_view name, std::string_view why);
-  // Error: InvalidArgument, the client's; names the member and what it must be.
+  // Returns the recorded error: InvalidArgument, blamed on the client. It names the member and its
+  // valid values.
   [[nodiscard]] Result<Done> check() const;
 
  private:
@@ -49,8 +56,8 @@ class Fields {
   std::optional<Error> error_;
 };
 
-// Parses a body that must be an object. It and the document are charged to `memory`; null: to
-// nothing. Errors: as json::Document::parse(); InvalidArgument.
+// Parses a body, which must be an object. The body and the document are counted in `memory`, if it
+// is not null. Errors: as json::Document::parse(), and InvalidArgument.
 Result<json::Document> parse_object(std::string body, HeldBytes* memory = nullptr);
 
 }  // namespace sightline::selection_json

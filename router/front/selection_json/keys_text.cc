@@ -26,6 +26,7 @@ std::string write_keys(std::span<const keys::BlockKey> keys) {
     const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
     std::uint32_t group = 0;
     for (std::size_t j = 0; j < 3; ++j) group = group << 8U | (j < count ? bytes[i + j] : 0U);
+    // A group of 3 bytes gives 4 digits. A last group of 1 or 2 bytes is filled with "=".
     for (std::size_t j = 0; j < 4; ++j) {
       text += j <= count ? kDigits[(group >> (18U - 6U * j)) & 63U] : '=';
     }
@@ -34,6 +35,7 @@ std::string write_keys(std::span<const keys::BlockKey> keys) {
 }
 
 Result<std::vector<keys::BlockKey>> read_keys(std::string_view text, std::size_t count_max) {
+  // The size is checked before the memory is allocated.
   if (text.size() > (count_max * 8 + 2) / 3 * 4) {
     return client_error(ErrorCode::InvalidArgument,
                         "more than " + std::to_string(count_max) + " keys");

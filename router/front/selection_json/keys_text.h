@@ -14,9 +14,10 @@
 
 namespace sightline::selection_json {
 
-// Block keys as base64 (RFC 4648) of their 64-bit values, little-endian.
+// Returns block keys as base64 (RFC 4648) of their 64-bit values, little-endian.
 std::string write_keys(std::span<const keys::BlockKey> keys);
-// Errors: InvalidArgument: no base64, no whole number of keys, or more than count_max.
+// Reads block keys. Errors: InvalidArgument for invalid base64, an incomplete key or more than
+// count_max keys.
 Result<std::vector<keys::BlockKey>> read_keys(std::string_view text, std::size_t count_max);
 
 }  // namespace sightline::selection_json

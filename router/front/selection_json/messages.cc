@@ -16,7 +16,7 @@ namespace {
 
 std::string quoted(std::string_view text) { return json::to_quoted(text); }
 
-// Enough digits for the same value again.
+// Enough digits to read back the same value.
 std::string exact(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.17g", value);
@@ -60,11 +60,13 @@ void read_tokens(Fields& fields, Ask& ask) {
   prompt.cache_salt = fields.text("cache_salt", kNameBytesMax);
   const auto media = fields.list("media", kMediaMax);
   if (!media) return;
+  // The spans must be in order, because block keys depend on it.
   std::uint64_t past = 0;
   for (const json::Value item : *media) {
     Fields span(item, "media");
     const std::string identifier = span.needed_text("identifier", kNameBytesMax);
     const std::uint64_t start = span.number("start", prompt.tokens.size());
+    // start is at most the size of the prompt, so the subtraction cannot wrap.
     const std::uint64_t length = span.number("length", prompt.tokens.size() - start);
     if (!span.check().ok() || start < past) {
       return fields.refuse("media",
@@ -77,7 +79,7 @@ void read_tokens(Fields& fields, Ask& ask) {
   }
 }
 
-// [[start, length], …], none reaching into the one before.
+// Reads [[start, length], …]. No span may overlap the one before.
 void read_images(Fields& fields, std::vector<selection::TokenSpan>& images) {
   const auto spans = fields.list("images", kMediaMax);
   if (!spans) return;
@@ -103,6 +105,7 @@ void read_inquiry(Fields& fields, Ask& ask) {
   selection::Inquiry& inquiry = ask.inquiry;
   read_tokens(fields, ask);
   if (const auto text = fields.find("keys")) {
+    // Any other value than a text becomes "?", which is not base64.
     auto keys = read_keys(text->string().value_or("?"), kTokensMax);
     if (!keys.ok())
       return fields.refuse("keys", "must be base64 of block keys: " + keys.error().message);
@@ -113,12 +116,13 @@ void read_inquiry(Fields& fields, Ask& ask) {
   inquiry.is_exact = fields.flag("exact", ask.tokens.has_value());
   const std::uint64_t given = ask.tokens ? ask.tokens->tokens.size() : 0;
   inquiry.job.prompt_tokens = fields.number("prompt_tokens", kBookedMax, given);
-  // The first prompt is one of the prompts, and the keys are those of its whole blocks.
+  // The first prompt is one of the prompts. The keys are those of its whole blocks.
   inquiry.first_prompt_tokens =
       fields.number("first_prompt_tokens", inquiry.job.prompt_tokens, inquiry.job.prompt_tokens);
   inquiry.job.block_size =
       static_cast<std::uint32_t>(fields.number("block_size", kBlockSizeMax, 1));
   if (inquiry.job.block_size == 0) fields.refuse("block_size", "must not be 0");
+  // A router would otherwise count reused tokens that the prompt does not have.
   if (inquiry.keys->size() * inquiry.job.block_size > inquiry.first_prompt_tokens) {
     fields.refuse("keys", "must not be of more tokens than `first_prompt_tokens`");
   }
@@ -178,6 +182,7 @@ std::string rank_json(const std::optional<std::uint32_t>& rank) {
 std::string entry_json(const selection::Explanation::Entry& entry) {
   std::string out = R"({"worker":)" + quoted(entry.worker) + R"(,"rank":)" + rank_json(entry.rank) +
                     R"(,"state":)" + quoted(entry.state);
+  // A worker that may not serve has no terms.
   if (!entry.is_eligible) return out + R"(,"eligible":false})";
   const routing::Candidate& c = entry.candidate;
   return out + R"(,"eligible":true,"gpu_blocks":)" + std::to_string(c.gpu_blocks) +
@@ -288,6 +293,7 @@ Result<selection::Selection> read_selection(std::string body,
   selection::Selection selection;
   selection.worker = fields.needed_text("worker", kNameBytesMax);
   selection.host = fields.needed_text("host", kNameBytesMax);
+  // The frontend connects to this host. It must not contain other parts of a URL.
   if (!contract::is_url_host(selection.host)) fields.refuse("host", "must be a host");
   selection.port = static_cast<std::uint16_t>(fields.number("port", 65'535));
   if (selection.port == 0) fields.refuse("port", "must not be 0");
@@ -304,6 +310,7 @@ Result<selection::Selection> read_selection(std::string body,
   const auto score = fields.find("score");
   if (!score) fields.refuse("score", "is missing");
   SL_TRY(fields.check());
+  // check() has refused an unknown family.
   selection.family = *family;
   Fields terms(*score, "score");
   selection.score = read_score(terms);

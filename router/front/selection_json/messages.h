@@ -20,38 +20,46 @@
 #include "router/front/selection_json/endings.h"
 #include "router/front/selection_json/limits.h"
 
-// What frontends and others send to the selection API and are answered, as JSON. What is read comes
-// from a peer: every text, list and number has a bound, and what is beyond is InvalidArgument,
-// which names the member. Pure.
+// The messages of frontends and other clients to the selection API and their answers, as JSON.
+// Messages come from peers. Therefore every text, list and number has a limit. A value beyond it is
+// InvalidArgument, which names the member. Pure functions.
 namespace sightline::selection_json {
 
-// A prompt of somebody who has not our keys.
+// A prompt of a client that does not compute keys.
 struct TokenPrompt {
   std::vector<TokenId> tokens;
-  std::vector<keys::MediaSpan> media;  // in the order of the prompt
+  // In the order of the prompt.
+  std::vector<keys::MediaSpan> media;
   std::optional<std::string> cache_salt;
 };
 
-// Body of /select, /select_and_reserve and /overlap_scores.
+// The body of /select, /select_and_reserve and /overlap_scores.
 struct Ask {
-  // Given with `tokens`, the keys and all of the job but its prompt_tokens are left open.
+  // With `tokens`, the router computes the keys and the job, except job.prompt_tokens.
   selection::Inquiry inquiry;
   std::optional<TokenPrompt> tokens;
-  std::string identity;  // of whoever made the keys: says what they depend on; empty: no keys
+  // Names the settings that the keys depend on. Empty without keys.
+  std::string identity;
+  // The name of the reservation. It is absent for a question without one.
   std::optional<leases::Name> reservation;
-  std::optional<std::chrono::seconds> lease;  // an end of its own
+  // An end of its own.
+  std::optional<std::chrono::seconds> lease;
 };
+// write_ask() writes the keys of the inquiry and never `tokens`. The body of read_ask() is counted
+// in
+// `memory`, if it is not null.
 std::string write_ask(const Ask& ask);
 Result<Ask> read_ask(std::string body, HeldBytes* memory = nullptr);
 
-// A selection with the name it is reserved under, if it is.
+// Returns a selection, with the name of its reservation if it has one.
 std::string write_selection(const selection::Selection& selection,
                             const std::optional<leases::Name>& reservation);
-// Its reservation is 0: that is the caller's own business. Given a name, it must be reserved under
-// this one.
+// Reads a selection. Its reservation number is 0, because the caller has its own numbers. With
+// `reserved`, it must have this name.
 Result<selection::Selection> read_selection(std::string body,
                                             const std::optional<leases::Name>& reserved = {});
 
+// An ineligible entry is written without its candidate and score.
 std::string write_explanation(const selection::Explanation& explanation);
 Result<selection::Explanation> read_explanation(std::string body);
 

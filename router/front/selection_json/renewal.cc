@@ -45,6 +45,7 @@ Result<Held> read_held(json::Value value) {
   Held held;
   held.number = fields.number("number", kNumberMax);
   held.attempt = static_cast<std::uint32_t>(fields.number("attempt", kNumber32Max));
+  // An open question has no worker yet.
   held.is_booked = fields.find("worker").has_value();
   if (held.is_booked) {
     selection::Adoption& work = held.work;
@@ -95,6 +96,7 @@ Result<Renewal> read_renewal(std::string body, HeldBytes* memory) {
   SL_TRY(fields.check());
   for (const json::Value value : *open) {
     Held held = SL_TRY(read_held(value));
+    // The order makes sure that each number occurs once.
     const bool is_next = renewal.open.empty() || held.number > renewal.open.back().number;
     if (!is_next || held.number < renewal.from || held.number > renewal.up_to) {
       fields.refuse("open", "must be ascending numbers, `from` to `up_to`");

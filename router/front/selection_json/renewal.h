@@ -13,40 +13,50 @@
 #include "router/front/selection/selection.h"
 #include "router/front/selection_json/limits.h"
 
-// What a frontend tells of its reservations beside asking for them, as JSON. Pure.
+// The messages of a frontend about its reservations, besides questions, as JSON. Pure functions.
 namespace sightline::selection_json {
 
 // A reservation that goes on.
 struct Held {
   std::uint64_t number = 0;
   std::uint32_t attempt = 0;
-  // False: its answer has not come yet. It does not end by this list, nor is it booked by it.
+  // False for an open question. The list neither ends it nor reserves it.
   bool is_booked = true;
-  selection::Adoption work;  // of a booked one: all that is needed to book it anew
+  // If booked: all facts that another router needs to reserve the load.
+  selection::Adoption work;
 };
 
-// The whole list of what an instance holds at a router with the numbers `from` to `up_to`.
+// All reservations of an instance at a router, with the numbers `from` to `up_to`.
 struct Renewal {
   std::string instance;
   std::uint64_t from = 0;
   std::uint64_t up_to = 0;
-  std::vector<Held> open;  // each number once, ascending
+  // In ascending order, each number once.
+  std::vector<Held> open;
 };
+// The body is counted in `memory`, if it is not null. read_renewal() refuses numbers outside of
+// `from` to
+// `up_to`, and numbers that do not ascend.
 std::string write_renewal(const Renewal& renewal);
 Result<Renewal> read_renewal(std::string body, HeldBytes* memory = nullptr);
 
-// What happened to a reservation.
+// An event of a reservation.
 struct Note {
   std::uint64_t number = 0;
   std::uint32_t attempt = 0;
-  std::optional<selection::Ending> ending;  // nothing: its first token has come
+  // Absent for the first token.
+  std::optional<selection::Ending> ending;
 };
 
+// The events of several reservations of an instance.
 struct Notes {
   std::string instance;
-  std::vector<Note> notes;         // in the order in which it happened
-  std::vector<std::string> alive;  // workers of whose answers pieces came lately
+  // In the order in which they happened.
+  std::vector<Note> notes;
+  // Workers from which parts of answers arrived recently.
+  std::vector<std::string> alive;
 };
+// The body is counted in `memory`, if it is not null.
 std::string write_notes(const Notes& notes);
 Result<Notes> read_notes(std::string body, HeldBytes* memory = nullptr);
 

@@ -37,6 +37,7 @@ std::string write_told(const Told& told) {
   std::size_t count = 0;
   for (const auto& model : served.models.all()) {
     const bool fits = model.id.size() <= kNameBytesMax && model.parent.size() <= kNameBytesMax;
+    // read_told() would reject the whole report because of one long name.
     if (!fits || ++count > kModelsMax) continue;
     out += (out.back() == '[' ? R"({"id":)" : R"(,{"id":)") + json::to_quoted(model.id);
     if (!model.parent.empty()) out += R"(,"parent":)" + json::to_quoted(model.parent);

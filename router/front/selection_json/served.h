@@ -10,24 +10,28 @@
 
 #include "router/workers/fleet/served.h"
 
-// What a router tells its frontends of the workers, as JSON. Pure.
+// A router's report about its workers for frontends, as JSON. Pure functions.
 namespace sightline::selection_json {
 
+// The report.
 struct Told {
-  std::string identity;  // what the keys of the deployment depend on
+  // Names the settings that the keys of the deployment depend on.
+  std::string identity;
   fleet::Served served;
-  // Ranks of which the router knows at this moment what they hold; nothing: it does not tell.
+  // The number of ranks whose blocks the router knows. Absent if it is not reported.
   std::optional<std::uint32_t> known = std::nullopt;
-  std::string not_ready = {};  // why others should be asked if there are any; empty: it is ready
-  // Why what the router knows of blocks and of others' load is old, as it is cut off from NATS or
-  // hears it late; empty: it is fresh. Stays the same while it is so.
+  // Why frontends should prefer other routers. Empty if it is ready.
+  std::string not_ready = {};
+  // Why the router's blocks and the load of other routers are old: it is cut off from NATS, or NATS
+  // is late. Empty if they are fresh. The text stays the same during one fault.
   std::string stale = {};
 
   bool operator==(const Told&) const = default;
 };
-// Models beyond the limits, in number or by the length of a name, are left out: no frontend takes
-// requests for them.
+// Returns the report as JSON. Models beyond the limits, in number or length of a name, are left
+// out. No frontend accepts requests for them.
 std::string write_told(const Told& told);
+// Reads a report. Errors: InvalidArgument, also for an unknown engine family.
 Result<Told> read_told(std::string body);
 
 }  // namespace sightline::selection_json

@@ -18,7 +18,7 @@ Error invalid(std::string message, const char* param) {
   return client_error(ErrorCode::InvalidArgument, std::move(message), param);
 }
 
-// chat_template_kwargs that name something else than a variable.
+// Rejects chat_template_kwargs with the name of an argument of the engine's own call.
 Result<Done> check_kwargs(const json::Value& kwargs) {
   if (!kwargs.is(json::Kind::Object)) {
     return invalid("chat_template_kwargs: expected an object", "chat_template_kwargs");
@@ -31,7 +31,7 @@ Result<Done> check_kwargs(const json::Value& kwargs) {
   return Done{};
 }
 
-// The engine leaves out values that say nothing (merge_kwargs of vLLM 0.32).
+// The engine ignores values without a meaning (merge_kwargs of vLLM 0.32).
 bool is_unset(const json::Value& value) {
   return value.is(json::Kind::Null) || value.string() == "auto";
 }
@@ -47,13 +47,14 @@ void add_reasoning_effort(const ChatTemplateInput& input, Entries& variables) {
   if (!input.reasoning_effort) return;
   variables.emplace_back(Value::text_view("reasoning_effort"),
                          Value::text_view(*input.reasoning_effort));
+  // A value in chat_template_kwargs has priority over the one that follows from reasoning_effort.
   const bool is_chosen = input.template_kwargs && input.template_kwargs->find("enable_thinking");
   if (is_chosen) return;
   variables.emplace_back(Value::text_view("enable_thinking"),
                          Value::boolean(*input.reasoning_effort != "none"));
 }
 
-// A list of the request, or the one that chat_template_kwargs name in its place.
+// Returns a list that chat_template_kwargs give in place of the request's own field.
 std::optional<json::Value> from_kwargs(const ChatTemplateInput& input, std::string_view name) {
   if (!input.template_kwargs) return std::nullopt;
   const auto value = input.template_kwargs->find(name);
@@ -66,6 +67,7 @@ Result<Value> tools_of(const ChatTemplateInput& input) {
 }
 
 Result<Value> documents_of(const ChatTemplateInput& input) {
+  // For documents the request's own field has priority. For tools it is the other way round.
   const auto documents = input.documents ? input.documents : from_kwargs(input, "documents");
   if (!documents) return Value::none();
   bool are_objects = documents->is(json::Kind::Array);
@@ -88,7 +90,7 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source,
   result.format_ = detect_content_format(result.template_);
   result.special_tokens_ = special_tokens;
   result.placeholders_ = std::move(placeholders);
-  // vLLM 0.32 asks the source, not the syntax tree.
+  // vLLM 0.32 searches the source and not the syntax tree.
   result.knows_developer_role_ = source.find("\"developer\"") != std::string_view::npos ||
                                  source.find("'developer'") != std::string_view::npos;
   return result;
@@ -101,6 +103,7 @@ Result<RenderedPrompt> ChatTemplate::render(const ChatTemplateInput& input, Wall
   }
   Conversation conversation =
       SL_TRY(build_conversation(input.messages, MessageRules{format_, placeholders_}));
+  // The order of the variables matters, because the last of one name counts.
   TemplateCall call;
   call.messages =
       knows_developer_role_ ? conversation.messages : without_developer_role(conversation.messages);
@@ -119,7 +122,8 @@ Result<RenderedPrompt> ChatTemplate::render(const ChatTemplateInput& input, Wall
   jinja::RenderOptions options;
   options.now = now;
   auto text = call_template(template_, source_, call, options);
-  // Whatever came of arguments that could not be read.
+  // Unreadable arguments look like {} to the template. Their error is more helpful than an error of
+  // the template.
   if (const auto& error = conversation.arguments.error()) return *error;
   if (!text.ok()) return std::move(text).error();
   return RenderedPrompt{std::move(text).value(), std::move(conversation.media)};

@@ -20,44 +20,58 @@
 
 namespace sightline::chat {
 
-// The request fields that shape the prompt; values are views of the request's document.
+// The fields of a request that shape its prompt. The values are views of the request's document,
+// which must live longer.
 struct ChatTemplateInput {
-  json::Value messages;                        // an array
-  std::optional<json::Value> tools;            // an array; absent or empty: none
-  std::optional<json::Value> documents;        // an array
-  std::optional<json::Value> template_kwargs;  // an object: chat_template_kwargs
+  json::Value messages;  // an array of messages
+  // An array. Without tools, this is absent or empty.
+  std::optional<json::Value> tools;
+  // An array.
+  std::optional<json::Value> documents;  // an array
+  // The object chat_template_kwargs.
+  std::optional<json::Value> template_kwargs;
   std::optional<std::string_view> reasoning_effort;
   bool add_generation_prompt = true;
   bool continue_final_message = false;
 };
 
+// The text of a prompt, and the media in it.
 struct RenderedPrompt {
   std::string text;
-  // The templates print placeholders in this order; whoever expands them checks the count, since a
-  // template may drop a part.
+  // The media parts of the request. Templates print their placeholders in this order. The code that
+  // expands them must check their number, because a template may drop a part.
   std::vector<MediaSlot> media;
 };
 
-// Names and values of tokenizer_config.json's special tokens. A null one ({"bos_token", nullopt})
-// is not defined in the template, as in transformers.
+// The names and values of the special tokens in tokenizer_config.json. A token without a value
+// ({"bos_token", nullopt}) is not defined in the template, as in transformers.
 using SpecialTokens = std::vector<std::pair<std::string, std::optional<std::string>>>;
 
-// A model's chat template together with what vLLM 0.32 and transformers 5 do around it: content
-// parts by format, tool schemas in the engine's field order, tool call arguments parsed, reasoning
-// fields, developer role, continue_final_message.
-// Thread safety: immutable after create.
+// A model's chat template, together with the steps of vLLM 0.32 and transformers 5 around it:
+// - content parts in the template's format,
+// - tool schemas with their fields in the engine's order,
+// - parsed tool call arguments,
+// - reasoning fields,
+// - the role "developer",
+// - continue_final_message.
+//
+// Thread safety: immutable after create().
 class ChatTemplate {
  public:
-  // Errors: those of jinja::Template::parse.
+  // Parses the template. Errors: those of jinja::Template::parse().
   static Result<ChatTemplate> create(std::string_view source, const SpecialTokens& special_tokens,
                                      MediaPlaceholders placeholders);
 
+  // The format in which this template expects the content of messages.
   [[nodiscard]] ContentFormat format() const { return format_; }
 
-  // The prompt's text before tokenization; special tokens in it are to be recognised and none to be
-  // added. Errors, all the client's: those of jinja::Template::render and of chat::ToolArguments,
-  // and InvalidArgument where the engine answers 400 (malformed messages, continue_final_message
-  // that the template drops, both continue_final_message and add_generation_prompt).
+  // Renders the prompt before tokenization. The tokenizer must recognise the special tokens in this
+  // text, and must not add others. `now` is the time for templates that print the date.
+  //
+  // Errors, blamed on the client: those of jinja::Template::render() and chat::ToolArguments, and
+  // InvalidArgument where the engine answers 400. These cases are malformed messages, a final
+  // message that the template drops, and continue_final_message together with
+  // add_generation_prompt.
   [[nodiscard]] Result<RenderedPrompt> render(const ChatTemplateInput& input, WallTime now) const;
 
  private:

@@ -19,11 +19,12 @@ enum class PartKind : std::uint8_t { Text, Thinking, Refusal, ToolReference, Med
 struct PartType {
   std::string_view name;
   PartKind kind;
-  std::string_view field;  // where its content stands
+  // The name of the field that holds its content.
+  std::string_view field;
   MediaKind media = MediaKind::Image;
 };
 
-// vLLM 0.32, renderers/chat_utils.py: MM_PARSER_MAP.
+// MM_PARSER_MAP of vLLM 0.32, renderers/chat_utils.py.
 constexpr PartType kPartTypes[] = {
     {"text", PartKind::Text, "text"},
     {"input_text", PartKind::Text, "text"},
@@ -42,12 +43,12 @@ constexpr PartType kPartTypes[] = {
     {"video_embeds", PartKind::Media, "video_embeds", MediaKind::Video},
 };
 
-// Where a part has a uuid or no type, its fields say what it is: the first of these that is there.
+// For a part with a uuid or without a type, the first of these fields that exists gives the type.
 constexpr std::string_view kTellingFields[] = {"image_url",    "image_pil",    "image_embeds",
                                                "audio_embeds", "video_embeds", "audio_url",
                                                "input_audio",  "video_url",    "tool_reference"};
 
-// Fields of the content parts that the engine's request schema knows; all others reach the
+// Fields that the request schema of the engine knows. All other fields of a part reach the
 // template.
 constexpr std::string_view kKnownFields[] = {"type",      "text",         "prompt_cache_breakpoint",
                                              "image_url", "input_audio",  "file",
@@ -56,8 +57,8 @@ constexpr std::string_view kKnownFields[] = {"type",      "text",         "promp
                                              "data",      "audio_embeds", "video_embeds",
                                              "thinking",  "closed",       "name"};
 
-// The line that Claude Code puts in front of system texts; vLLM drops it since 0.32, because it
-// changes with every request.
+// Claude Code puts this line before its system texts. vLLM 0.32 drops it, because it changes with
+// every request.
 constexpr std::string_view kBillingHeader = "x-anthropic-billing-header";
 
 Error invalid(std::string message) {
@@ -98,7 +99,7 @@ Result<const PartType*> type_of(const json::Value& part) {
   return found;
 }
 
-// Collects one message's parts.
+// Collects the parts of one message.
 class ContentReader {
  public:
   ContentReader(std::string_view role, const MessageRules& rules) : role_(role), rules_(rules) {}
@@ -119,6 +120,7 @@ class ContentReader {
     }
     const auto content = part.find(type.field);
     const bool is_missing = !content || content->is(json::Kind::Null);
+    // vLLM ignores these two parts if they are empty, and rejects the others.
     const bool may_be_missing = type.name == "text" || type.name == "refusal";
     if (is_missing && may_be_missing) return Done{};
     if (is_missing || !content->is(json::Kind::String)) {
@@ -148,6 +150,7 @@ class ContentReader {
   void add_text(std::string_view text, const json::Value* part) {
     const bool is_plain_text =
         part == nullptr || (part->find("type") && part->find("type")->string() == "text");
+    // Only this line is dropped. Text after it stays.
     if (role_ == "system" && is_plain_text && text.starts_with(kBillingHeader)) {
       const std::size_t line_end = text.find('\n');
       if (line_end == std::string_view::npos || line_end + 1 == text.size()) return;
@@ -155,6 +158,7 @@ class ContentReader {
     }
     if (is_list()) {
       parts_.push_back(with_extras({{"type", "text"}, {"text", text}}, part));
+      // An empty text is a part of a list, but adds no line to a flat text.
       plain_texts_.push_back(text);
     } else if (!text.empty()) {
       plain_texts_.push_back(text);
@@ -186,7 +190,7 @@ class ContentReader {
     return text;
   }
 
-  // A tool's texts are joined whatever the format: templates expect a string there.
+  // vLLM joins the texts of a tool in both formats, because templates expect a string there.
   Value finished_list() {
     if (role_ == "tool" && plain_texts_.size() == parts_.size()) return Value::text(joined_texts());
     return Value::list(std::move(parts_));
@@ -205,10 +209,13 @@ class ContentReader {
   }
 
   Result<Value> finished_text() {
+    // One text needs no copy.
     if (media_.empty() && plain_texts_.size() == 1) return Value::text_view(plain_texts_.front());
     std::string text = joined_texts();
     std::string prefix;
     for (const auto& [placeholder, count] : placeholder_counts()) {
+      // A client may write placeholders itself. They count as placeholders of its items, in vLLM as
+      // well.
       const std::size_t present = python::count_of(text, placeholder);
       if (present > count) {
         return invalid("Found more '" + std::string(placeholder) +
@@ -216,11 +223,12 @@ class ContentReader {
       }
       for (std::size_t i = present; i < count; ++i) prefix.append(placeholder).append("\n");
     }
+    // A message without text ends with its last placeholder, and not with a line break.
     if (text.empty() && !prefix.empty()) prefix.pop_back();
     return Value::text(prefix + text);
   }
 
-  // Placeholders and how often each is due, modalities in order of first appearance.
+  // The placeholders and their numbers, in the order in which the modalities first appear.
   [[nodiscard]] std::vector<std::pair<std::string_view, std::size_t>> placeholder_counts() const {
     std::vector<std::pair<std::string_view, std::size_t>> counts;
     for (const MediaSlot& slot : media_) {

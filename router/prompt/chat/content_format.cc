@@ -18,14 +18,15 @@ using jinja::Statement;
 using jinja::StatementKind;
 using Names = std::vector<std::string_view>;
 
-// What the rule looks at, from the whole template.
+// The parts of the template that the rule reads.
 struct Findings {
   std::vector<const Statement*> assignments;
   std::vector<const Statement*> macros;
   std::vector<const Expression*> calls;
   struct FoundLoop {
     const Statement* loop;
-    const Statement* macro;  // the innermost macro around it, or null
+    // The innermost macro around the loop, or null.
+    const Statement* macro;
   };
   std::vector<FoundLoop> loops;
 };
@@ -60,7 +61,7 @@ bool is_name(const Expression& expression, std::string_view name) {
   return expression.kind == ExpressionKind::Name && expression.name == name;
 }
 
-// name.key or name["key"].
+// Matches name.key and name["key"].
 bool is_member(const Expression& expression, std::string_view name, std::string_view key) {
   const bool is_attribute = expression.kind == ExpressionKind::Attribute && expression.name == key;
   const bool is_item = expression.kind == ExpressionKind::Item &&
@@ -69,7 +70,8 @@ bool is_member(const Expression& expression, std::string_view name, std::string_
   return (is_attribute || is_item) && is_name(*expression.children[0], name);
 }
 
-// The variable or its member, also through filters, tests and slices.
+// Returns whether an expression is the variable or its member. Filters, tests and slices around it
+// do not matter.
 bool reaches(const Expression& expression, std::string_view name, std::string_view key) {
   const Expression* at = &expression;
   while (at->kind == ExpressionKind::Filter || at->kind == ExpressionKind::Test ||
@@ -100,6 +102,7 @@ Names names_of_messages(const Findings& findings) {
   return names;
 }
 
+// The loop variables over messages.
 Names names_of_message(const Findings& findings, const Names& messages) {
   Names names;
   for (const auto& [loop, macro] : findings.loops) {
@@ -108,7 +111,7 @@ Names names_of_message(const Findings& findings, const Names& messages) {
   return names;
 }
 
-// The macro's parameters that some call gives a message's content to.
+// The parameters of the macro that some call passes a message's content to.
 Names content_parameters(const Findings& findings, const Statement& macro, const Names& message) {
   Names names;
   for (const Expression* call : findings.calls) {
@@ -139,6 +142,7 @@ ContentFormat detect_content_format(const jinja::Template& chat_template) {
       findings.loops.begin(), findings.loops.end(), [&](const Findings::FoundLoop& found) {
         const Expression& iterated = *found.loop->expression;
         if (reaches_any(iterated, message, "content")) return true;
+        // This part of the rule does not follow assignments. It looks only at the name.
         if (found.macro == nullptr) return is_name(iterated, "content");
         const Names parameters = content_parameters(findings, *found.macro, message);
         return iterated.kind == ExpressionKind::Name &&

@@ -9,14 +9,20 @@
 
 namespace sightline::chat {
 
-// How message contents reach a chat template (vLLM 0.32, chat-template-content-format).
-// String: parts are flattened to one text before rendering. OpenAi: a list of parts.
+// The form in which the contents of messages reach a chat template (vLLM 0.32,
+// chat-template-content-format). With String the parts are joined to one text before rendering.
+// With OpenAi the template gets a list of parts.
 enum class ContentFormat : std::uint8_t { String, OpenAi };
-// "string", "openai".
+// "string" or "openai".
 std::string_view name_of(ContentFormat format);
 
-// vLLM 0.32's "auto" rule: OpenAi if the template loops over the content of a message, over a macro
-// parameter that is given such a content, or over a variable named `content` outside macros.
+// The rule of vLLM 0.32 for the format "auto". The format is OpenAi if the template loops over one
+// of these:
+// - the content of a message,
+// - a macro parameter, if a call passes a message's content to it,
+// - outside of macros, a variable with the name `content`.
+//
+// Otherwise it is String. Pure.
 ContentFormat detect_content_format(const jinja::Template& chat_template);
 
 }  // namespace sightline::chat

@@ -25,8 +25,9 @@ bool is_given(const std::optional<json::Value>& value) {
   return value && !value->is(json::Kind::Null);
 }
 
-// The object's members with `first` in front, in the order given: how the engine's request schema
-// reorders typed dicts. The value of `replaced` is left for the caller to add.
+// The members of an object, with the names in `first` at the front. The engine's request schema
+// reorders typed dicts in the same way, and templates print dicts in their order. The value of
+// `replaced` is left for the caller.
 Entries reordered(const json::Value& object, std::initializer_list<std::string_view> first,
                   std::string_view replaced) {
   Entries entries;
@@ -42,7 +43,7 @@ Entries reordered(const json::Value& object, std::initializer_list<std::string_v
   return entries;
 }
 
-// Arguments as an object: {} for anything that is none.
+// Returns arguments as an object, or {} for arguments that are no object.
 Value arguments_of(const std::optional<json::Value>& given, const Conversation& conversation) {
   if (!given) return Value::dict(Dict());
   if (given->is(json::Kind::Object)) return Value::from_json(*given);
@@ -58,6 +59,7 @@ Result<Value> tool_call_of(const json::Value& call, const Conversation& conversa
   if (!is_function || !function || !function->is(json::Kind::Object)) {
     return invalid("chat completions only support assistant tool_calls of type 'function'.");
   }
+  // The engine parses arguments from text into an object, because templates expect one.
   Entries function_entries = reordered(*function, {"arguments", "name"}, "arguments");
   add(function_entries, "arguments", arguments_of(function->find("arguments"), conversation));
   Entries entries = reordered(call, {"id", "function", "type"}, "function");
@@ -74,9 +76,10 @@ Result<Done> add_assistant_fields(const json::Value& message, Entries& entries,
     for (const json::Value call : *calls) {
       values.push_back(SL_TRY(tool_call_of(call, conversation)));
     }
-    // An empty list is dropped, so that the template takes its normal path.
+    // An empty list is dropped. Otherwise a template could take its branch for tool calls.
     if (!values.empty()) add(entries, "tool_calls", Value::list(std::move(values)));
   }
+  // Clients use either name. Templates read either name too.
   auto reasoning = message.find("reasoning");
   if (!is_given(reasoning)) reasoning = message.find("reasoning_content");
   if (is_given(reasoning)) {
@@ -103,6 +106,7 @@ Result<Value> message_of(const json::Value& message, const MessageRules& rules,
   add(entries, "role", Value::text_view(role));
   add(entries, "content", std::move(content.value));
   if (role == "assistant") SL_TRY(add_assistant_fields(message, entries, conversation));
+  // The engine keeps an id of a tool's answer only.
   if (const auto id = message.find("tool_call_id"); id && role == "tool") {
     add(entries, "tool_call_id", Value::from_json(*id));
   }
@@ -123,7 +127,7 @@ bool has_role(const Value& message, std::string_view role) {
   return message.as_dict()->find("role")->as_text() == role;
 }
 
-// The text of a system message, parts joined by line breaks.
+// The text of a system message. Its parts are joined by line breaks.
 std::string text_of_content(const Value& message) {
   const Value& content = *message.as_dict()->find("content");
   if (const auto text = content.as_text()) return std::string(*text);
@@ -143,6 +147,7 @@ std::string text_of_content(const Value& message) {
 Value as_system(const Value& message) {
   Entries entries;
   for (const Dict::Entry& entry : message.as_dict()->entries()) {
+    // "tools" is a field of the role "developer" only.
     if (entry.first.as_text() == "tools") continue;
     entries.push_back(entry);
   }
@@ -161,6 +166,7 @@ Result<Value> function_of(const json::Value& tool) {
   }
   Entries entries;
   add(entries, "name", Value::text_view(*name->string()));
+  // The engine's schema writes null for these fields if the client left them out.
   for (const std::string_view field : {"description", "parameters"}) {
     const auto member = function->find(field);
     add(entries, field, member ? Value::from_json(*member) : Value::none());
@@ -168,6 +174,7 @@ Result<Value> function_of(const json::Value& tool) {
   if (const auto strict = function->find("strict"); is_given(strict)) {
     add(entries, "strict", Value::from_json(*strict));
   }
+  // The field may be in the function or in the tool.
   auto deferred = function->find("defer_loading");
   if (!is_given(deferred)) deferred = tool.find("defer_loading");
   if (is_given(deferred)) add(entries, "defer_loading", Value::from_json(*deferred));
@@ -193,6 +200,7 @@ Value without_developer_role(const Value& messages) {
   const bool has_developer = std::any_of(given.begin(), given.end(), [](const Value& message) {
     return has_role(message, "developer");
   });
+  // Most conversations have no message with this role. They stay as they are.
   if (!has_developer) return messages;
   std::vector<Value> converted;
   for (const Value& message : given) {
@@ -200,6 +208,7 @@ Value without_developer_role(const Value& messages) {
   }
   const auto is_system = [](const Value& message) { return has_role(message, "system"); };
   const auto systems = std::count_if(converted.begin(), converted.end(), is_system);
+  // A single system message at the front keeps its value.
   if (systems == 1 && is_system(converted.front())) return Value::list(std::move(converted));
   std::string text;
   for (const Value& message : converted) {

@@ -14,7 +14,8 @@ namespace {
 using jinja::Dict;
 using jinja::Value;
 
-// Where the text is cut: appended to the final message before rendering (transformers' own mark).
+// The mark at which the text is cut. transformers appends this text to the final message before
+// rendering.
 constexpr std::string_view kMark = "CONTINUE_FINAL_MESSAGE_TAG ";
 constexpr std::string_view kBareMark = kMark.substr(0, kMark.size() - 1);
 
@@ -28,7 +29,8 @@ Value replaced(const Dict& dict, std::string_view key, Value value) {
   return Value::dict(Dict(std::move(entries)));
 }
 
-// Reasoning is read from the first name that holds some and written to the names templates read.
+// Reasoning may be under three names. The first one with a value counts. The value is then written
+// under the names that templates read.
 Value with_reasoning_names(const Value& message) {
   const Dict& dict = *message.as_dict();
   for (const std::string_view name : {"reasoning_content", "thinking", "reasoning"}) {
@@ -45,7 +47,7 @@ Value with_reasoning_names(const Value& message) {
 
 Value marked(std::string_view text) { return Value::text(std::string(text).append(kMark)); }
 
-// The text to be continued, and the message with the mark behind it.
+// The text to continue, and the message with the mark at its end.
 struct FinalMessage {
   std::string text;
   Value message;
@@ -53,6 +55,7 @@ struct FinalMessage {
 
 Result<FinalMessage> mark_parts(const Dict& message, std::span<const Value> parts) {
   std::vector<Value> marked_parts(parts.begin(), parts.end());
+  // Only the last part with a text can be continued.
   for (auto part = marked_parts.rbegin(); part != marked_parts.rend(); ++part) {
     const Dict* dict = part->as_dict();
     const Value* text = dict == nullptr ? nullptr : dict->find("text");
@@ -75,6 +78,7 @@ Result<FinalMessage> mark(const Value& message, std::string_view source) {
     return invalid(
         "continue_final_message is set but the final message has no \"content\" to continue!");
   }
+  // transformers makes the same check on the source.
   if (source.find("content") == std::string_view::npos) {
     return invalid(
         "continue_final_message is set to \"content\" but this is not an accepted field in the "
@@ -88,6 +92,7 @@ Result<FinalMessage> mark(const Value& message, std::string_view source) {
 
 Result<std::string> cut_at_mark(std::string rendered, std::string_view final_text) {
   const std::string_view continued = python::strip(final_text, python::Side::Both);
+  // The last occurrence counts, because an earlier message of the client may contain the mark.
   const std::size_t at = rendered.rfind(kBareMark);
   if (at == std::string::npos || rendered.find(continued) == std::string::npos) {
     return invalid(
@@ -98,7 +103,8 @@ Result<std::string> cut_at_mark(std::string rendered, std::string_view final_tex
   }
   const bool keeps_spaces = rendered.compare(at, kMark.size(), kMark) == 0;
   rendered.resize(at);
-  // The template trims what it prints, so the end of the text is trimmed here too.
+  // A template may trim the content that it prints, and the mark has lost its blank then. The text
+  // to continue is trimmed in the same way.
   if (!keeps_spaces) rendered.resize(python::strip(rendered, python::Side::Right).size());
   return rendered;
 }
@@ -128,6 +134,7 @@ Result<std::string> call_template(const jinja::Template& chat_template, std::str
   const auto add = [&](const char* name, Value value) {
     variables.emplace_back(Value::text_view(name), std::move(value));
   };
+  // These names come last. No entry of chat_template_kwargs can replace them.
   add("messages", Value::list(std::move(messages)));
   add("tools", call.tools);
   add("documents", call.documents);

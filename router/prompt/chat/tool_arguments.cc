@@ -13,7 +13,7 @@ namespace {
 using jinja::Dict;
 using jinja::Value;
 
-// Nested containers in a tool call's arguments.
+// The most nested containers in the arguments of a tool call.
 constexpr std::size_t kDepthMax = 128;
 constexpr char kValuesLimit[] = "tool-arguments-values-max";
 
@@ -25,7 +25,8 @@ Error too_many_values() {
       "messages");
 }
 
-// Python's json module reads some texts that JSON does not allow.
+// Returns whether Python's json module may read a text that JSON does not allow. The engine accepts
+// these texts.
 bool is_python_json(std::string_view text) {
   for (const std::string_view sign : {"NaN", "Infinity", "\\ud", "\\uD"}) {
     if (text.find(sign) != std::string_view::npos) return true;
@@ -37,16 +38,20 @@ bool is_python_json(std::string_view text) {
 
 struct ToolArguments::State {
   std::size_t values_left = kArgumentValuesMax;
-  std::optional<Error> error;  // the first
+  // The first error.
+  std::optional<Error> error;
 
   std::optional<json::Document> parse(std::string_view text) {
+    // After an error the prompt is not used. Further parsing would be wasted.
     if (error) return std::nullopt;
+    // The limit of values holds for all texts together.
     const json::ParseLimits limits{.depth_max = kDepthMax, .values_max = values_left};
     auto parsed = json::Document::parse(std::string(text), limits);
     if (parsed.ok()) {
       values_left -= parsed->value_count();
       return std::move(parsed).value();
     }
+    // Any other broken text counts as {}, as in the engine.
     if (parsed.error().limit == json::kValuesLimit) {
       error = too_many_values();
     } else if (parsed.error().code == ErrorCode::TooLarge) {
@@ -68,6 +73,7 @@ class LateArguments : public python::LateDict {
 
   [[nodiscard]] const Value& made() const override {
     if (made_) return *made_;
+    // A second read must not parse again, even after an error.
     made_ = Value::dict(Dict());
     auto document = state_->parse(text_);
     if (document && document->root().is(json::Kind::Object)) {
@@ -81,7 +87,8 @@ class LateArguments : public python::LateDict {
  private:
   const std::shared_ptr<ToolArguments::State> state_;
   const std::string_view text_;
-  mutable std::optional<json::Document> document_;  // what is made views it
+  // `made_` holds views into this document.
+  mutable std::optional<json::Document> document_;
   mutable std::optional<Value> made_;
 };
 

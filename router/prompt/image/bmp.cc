@@ -9,7 +9,7 @@ bool is_depth(std::uint16_t bits) {
   return bits == 1 || bits == 4 || bits == 8 || bits == 16 || bits == 24 || bits == 32;
 }
 
-// BITMAPCOREHEADER: 16-bit sizes.
+// BITMAPCOREHEADER, with 16-bit sizes.
 Result<Measured> read_core(ByteView header) {
   if (!is_depth(load_le16(&header[10]))) return broken("the BMP pixel depth is not supported");
   return Measured{load_le16(&header[4]), load_le16(&header[6])};
@@ -17,12 +17,14 @@ Result<Measured> read_core(ByteView header) {
 
 // BITMAPINFOHEADER and its longer successors.
 Result<Measured> read_info(ByteView header) {
-  constexpr std::uint32_t kBitfields = 3;  // the highest compression that Pillow decodes
+  // The highest compression that Pillow decodes.
+  constexpr std::uint32_t kBitfields = 3;
   if (!is_depth(load_le16(&header[14]))) return broken("the BMP pixel depth is not supported");
   if (load_le32(&header[16]) > kBitfields) return broken("the BMP compression is not supported");
   const std::uint64_t width = load_le32(&header[4]);
   std::uint64_t height = load_le32(&header[8]);
-  // A negative height stores the rows from the top; Pillow looks at its highest byte alone.
+  // A negative height means that the rows are stored from the top. Pillow looks only at its highest
+  // byte, and so does this code.
   if (header[11] == 0xFF) height = (std::uint64_t{1} << 32U) - height;
   return Measured{width, height};
 }
@@ -32,6 +34,7 @@ Result<Measured> read_info(ByteView header) {
 Result<Measured> read_dib(ByteView encoded) {
   if (encoded.size() < 4) return broken("the BMP header is cut off");
   const std::uint32_t size = load_le32(encoded.data());
+  // The header sizes that Pillow accepts.
   switch (size) {
     case 12:
     case 40:

@@ -11,7 +11,8 @@
 namespace sightline::image {
 namespace {
 
-// TIFF 6.0 and BigTIFF field types, by number; 0 marks types that Pillow skips.
+// The bytes of the TIFF 6.0 and BigTIFF field types, by their number. 0 marks types that Pillow
+// skips.
 constexpr std::array<std::uint8_t, 17> kTypeBytes{0, 1, 1, 2, 4, 8, 1, 1, 2,
                                                   4, 8, 4, 8, 4, 0, 0, 8};
 enum Type : std::uint16_t {
@@ -42,11 +43,13 @@ bool is_swapping(double orientation) {
 
 }  // namespace
 
-// State of one pass over a directory.
+// The state of one pass over a directory.
 struct TiffDirectory::Walk {
   ByteView bytes;
-  std::uint64_t value_bytes = 0;  // all values outside their entries, skipped ones included
-  // Tags with a value so far: a further entry of one is passed over unread, bad value or not.
+  // Bytes of all values outside of their entries, including skipped ones.
+  std::uint64_t value_bytes = 0;
+  // Tags that have a value. Pillow does not read a further entry of the same tag, even if the first
+  // value is bad.
   std::bitset<65'536> seen;
 };
 
@@ -83,7 +86,7 @@ void TiffDirectory::keep(std::uint16_t tag, std::uint16_t type, ByteView value) 
   }
 }
 
-// False when the directory ends here.
+// Reads one entry. Returns false if the directory ends here.
 bool TiffDirectory::read_entry(Walk& walk, ByteView entry) {
   const std::size_t word = big_tiff_ ? 8 : 4;
   const auto tag = static_cast<std::uint16_t>(load(&entry[0], 2));
@@ -92,11 +95,13 @@ bool TiffDirectory::read_entry(Walk& walk, ByteView entry) {
   if (walk.seen.test(tag)) return true;
   if (type >= kTypeBytes.size() || kTypeBytes[type] == 0) return true;
   const std::uint64_t unit = kTypeBytes[type];
+  // Sizes saturate, because a hostile count could make the product overflow.
   const std::uint64_t size = count > std::numeric_limits<std::uint64_t>::max() / unit
                                  ? std::numeric_limits<std::uint64_t>::max()
                                  : count * unit;
   if (size == 0) return true;
   const ByteView inside = entry.subspan(4 + word, word);
+  // A value of up to one word is inside of its entry. A larger one is at an offset.
   if (size <= word) {
     walk.seen.set(tag);
     keep(tag, type, inside.first(static_cast<std::size_t>(size)));
@@ -104,6 +109,7 @@ bool TiffDirectory::read_entry(Walk& walk, ByteView entry) {
   }
   const std::uint64_t offset = load(inside.data(), word);
   if (offset > std::numeric_limits<std::int64_t>::max()) return true;
+  // Values that are together larger than the file are skipped, as in Pillow.
   walk.value_bytes = saturating_add(walk.value_bytes, size);
   if (walk.value_bytes > walk.bytes.size()) return true;
   if (offset > walk.bytes.size() || size > walk.bytes.size() - offset) return false;
@@ -119,8 +125,8 @@ std::optional<TiffDirectory> TiffDirectory::read(ByteView bytes) {
   const bool little = bytes[0] == 'I' && bytes[1] == 'I';
   if (!little && !(bytes[0] == 'M' && bytes[1] == 'M')) return std::nullopt;
   directory.little_endian_ = little;
-  // Both byte orders of the number 42 are accepted; 43 is BigTIFF, which Pillow recognises in
-  // little-endian files only and otherwise reads as the classic layout.
+  // Both byte orders of the number 42 are accepted. The number 43 means BigTIFF. Pillow recognises
+  // it in little-endian files only. In big-endian files it reads the classic layout.
   const bool classic = (bytes[2] == 42 && bytes[3] == 0) || (bytes[2] == 0 && bytes[3] == 42);
   directory.big_tiff_ = little && bytes[2] == 43 && bytes[3] == 0;
   if (!classic && !directory.big_tiff_ && !(bytes[2] == 0 && bytes[3] == 43 && !little)) {
@@ -194,6 +200,7 @@ std::optional<ByteView> TiffDirectory::raw(Tag tag) const {
 bool xmp_swaps_sides(ByteView xmp) {
   constexpr std::string_view kName = "tiff:Orientation";
   const std::string_view text = text_of(xmp);
+  // Pillow searches the text, and does not parse the XML.
   for (std::size_t at = text.find(kName); at != std::string_view::npos;
        at = text.find(kName, at + 1)) {
     std::string_view rest = text.substr(at + kName.size());
@@ -213,11 +220,13 @@ bool xmp_swaps_sides(ByteView xmp) {
 bool swaps_sides(const Metadata& metadata) {
   constexpr std::string_view kExifPrefix{"Exif\0\0", 6};
   ByteView exif = metadata.exif.value_or(ByteView{});
+  // Pillow removes this prefix twice at most.
   for (int i = 0; i < 2 && text_of(exif).starts_with(kExifPrefix); ++i) {
     exif = exif.subspan(kExifPrefix.size());
   }
   if (exif.empty()) return xmp_swaps_sides(metadata.xmp);
-  // Of an Exif block Pillow hands eight bytes to the header parser, too few for BigTIFF.
+  // Pillow gives eight bytes of an Exif block to the parser of the header, which are too few for
+  // BigTIFF.
   if (exif.size() > 2 && exif[0] == 'I' && exif[2] == 43) return false;
   const auto directory = TiffDirectory::read(exif);
   if (!directory) return false;

@@ -10,7 +10,7 @@
 
 namespace sightline::image {
 
-// The tags of a TIFF directory that matter here.
+// The tags of a TIFF directory that influence the size of an image.
 enum class Tag : std::uint16_t {
   Width = 0x0100,
   Height = 0x0101,
@@ -19,18 +19,24 @@ enum class Tag : std::uint16_t {
   WindowsMediaPhoto = 0xBC01,
 };
 
-// The first image file directory of a TIFF file or an Exif block, read as Pillow 13 does: the
-// first entry of a tag wins, values that do not fit into the file are skipped, and a value that
-// is cut off ends the directory. Holds views of the bytes, which must outlive it.
+// The first image file directory of a TIFF file or an Exif block, read as Pillow 13 reads it:
+// - The first entry of a tag counts.
+// - A value is skipped if the values so far are together larger than the file.
+// - A value beyond the end of the file ends the directory.
+//
+// It holds views of the bytes, which must live longer. It reads nothing outside of them.
 class TiffDirectory {
  public:
-  // Nothing when the bytes do not begin with a TIFF or BigTIFF header that Pillow reads.
+  // Returns nothing if the bytes do not begin with a TIFF or BigTIFF header that Pillow reads. A
+  // truncated directory has the entries before its end.
   static std::optional<TiffDirectory> read(ByteView bytes);
 
+  // Returns whether a tag has a value, of any type.
   [[nodiscard]] bool has(Tag tag) const { return find(tag) != nullptr; }
   // The first value of an integer tag.
   [[nodiscard]] std::optional<std::int64_t> integer(Tag tag) const;
-  // The first value of a numeric tag of any type, rationals included; bytes are no numbers.
+  // The first value of a numeric tag of any type, rationals included. The types BYTE and UNDEFINED
+  // hold no numbers.
   [[nodiscard]] std::optional<double> number(Tag tag) const;
   // The bytes of a tag of type BYTE or UNDEFINED.
   [[nodiscard]] std::optional<ByteView> raw(Tag tag) const;
@@ -38,7 +44,7 @@ class TiffDirectory {
  private:
   struct Entry {
     Tag tag{};
-    std::uint16_t type = 0;  // 0: absent
+    std::uint16_t type = 0;  // 0 for an absent tag
     ByteView value;
   };
   struct Walk;
@@ -53,17 +59,19 @@ class TiffDirectory {
   bool big_tiff_ = false;
 };
 
-// Orientation metadata of a picture, as found in its file.
+// The orientation metadata of an image, as its file contains them.
 struct Metadata {
-  std::optional<ByteView> exif;  // with or without "Exif\0\0" in front
-  ByteView xmp;                  // empty if none
+  // The Exif block, with or without the prefix "Exif\0\0".
+  std::optional<ByteView> exif;
+  // The XMP packet, or empty.
+  ByteView xmp;
 };
 
-// True if the orientation swaps width and height (values 5 to 8). Exif decides when it holds an
-// orientation of whatever type; else the first tiff:Orientation of the XMP packet does. A broken
-// Exif block counts as no orientation at all.
+// Returns whether the orientation swaps width and height, as the values 5 to 8 do. If the Exif
+// block has an orientation of any type, it decides. Otherwise the first tiff:Orientation of the XMP
+// packet decides. A broken Exif block means no orientation, even if the XMP packet has one.
 bool swaps_sides(const Metadata& metadata);
-// The XMP rule alone.
+// The rule for XMP alone.
 bool xmp_swaps_sides(ByteView xmp);
 
 }  // namespace sightline::image

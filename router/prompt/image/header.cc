@@ -12,13 +12,14 @@ namespace {
 
 using Reader = Result<Measured> (*)(ByteView);
 
+// The first bytes of a format, and its reader. The first match counts.
 struct Signature {
   std::string_view prefix;
   Format format;
   Reader read;
 };
 
-// A string literal with its NUL bytes.
+// A string literal that contains NUL bytes.
 template <std::size_t N>
 constexpr std::string_view magic(const char (&literal)[N]) {
   return {literal, N - 1};
@@ -46,9 +47,9 @@ constexpr std::array<Signature, 19> kSignatures{{
     {magic("RIFF"), Format::WebP, read_webp},
 }};
 
-// What Pillow 13 can decode beyond that, by the bytes its plugins ask for. Formats that it only
-// names (EPS, WMF, HDF5, …) are refused by vLLM 0.32 and hence not listed; nor are those without
-// a signature that are no exchange formats (IM, IPTC, PCD, SPIDER).
+// Other formats that Pillow 13 decodes, by the bytes that its plugins test. vLLM 0.32 rejects
+// formats that Pillow can only identify (EPS, WMF, HDF5, …), and they are not listed. Formats that
+// have no signature and are no exchange formats are not listed either (IM, IPTC, PCD, SPIDER).
 constexpr std::array kOtherSignatures{magic("BLP1"),
                                       magic("BLP2"),
                                       magic("\0\0\2\0"),
@@ -102,7 +103,7 @@ bool is_gimp_brush(ByteView bytes) {
   return load_be32(&bytes[0]) >= 20 && (version == 1 || version == 2);
 }
 
-// TGA has no signature: its header must make sense as a whole.
+// TGA has no signature. Its header must be plausible as a whole.
 bool is_tga(ByteView bytes) {
   if (bytes.size() < 18) return false;
   const std::uint8_t type = bytes[2] & 0xF7U;
@@ -125,6 +126,7 @@ Header judged(Result<Measured> result, Format format) {
   const Measured& size = *result;
   if (!size.doubt.empty()) return Unknown{size.doubt};
   if (size.width == 0 || size.height == 0) return broken("a side is 0");
+  // Each side is compared first. The product of two 32-bit sides then cannot overflow.
   if (size.width > kPixelsMax || size.height > kPixelsMax ||
       size.width * size.height > kPixelsMax) {
     return client_error(ErrorCode::TooLarge,

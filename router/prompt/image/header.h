@@ -9,17 +9,18 @@
 #include "common/base/bytes.h"
 #include "common/base/error.h"
 
-// Reads the size of a picture from its encoded bytes exactly as the engine measures it, without
-// decoding a pixel. The rules are those of vLLM 0.32's image loader, that is, of Pillow 13:
-// which header field counts, and which orientation (Exif or XMP) swaps the sides.
+// Reads the size of an image from its encoded bytes, exactly as the engine measures it. It decodes
+// no pixel. The rules are those of vLLM 0.32's image loader, which uses Pillow 13. They say which
+// header field counts, and which orientation (Exif or XMP) swaps the sides.
 namespace sightline::image {
 
+// The formats whose size the router reads.
 enum class Format : std::uint8_t { Jpeg, Png, WebP, Gif, Bmp, Tiff };
 
-// "jpeg", "png", …: metric label and log field.
+// The name in lower case, for example "jpeg". It is a metric label and a log field.
 std::string_view name_of(Format format);
 
-// Size after orientation, in pixels; both sides are at least 1.
+// The size after orientation, in pixels. Both sides are at least 1.
 struct Known {
   Format format{};
   std::uint32_t width = 0;
@@ -27,21 +28,22 @@ struct Known {
   friend bool operator==(const Known&, const Known&) = default;
 };
 
-// A picture that the engine may read but whose size is not known here. It is passed on as it is;
-// nothing behind it in the prompt can be predicted.
+// An image that the engine may read, but whose size the router does not know. The router forwards
+// it, and predicts nothing behind it in the prompt.
 struct Unknown {
-  std::string_view reason;  // static text
+  std::string_view reason;  // a static text
 };
 
-// Known; Unknown; or an Error for what every engine refuses: no image format at all, a header
-// that breaks its format, more pixels than kPixelsMax (TooLarge). Errors are the client's.
+// The result for one image. An Error means that every engine rejects the image. Its reason is an
+// unknown format, a header that breaks its format, or more than kPixelsMax pixels (TooLarge).
+// Errors blame the client.
 using Header = std::variant<Known, Unknown, Error>;
 
-// vLLM 0.32 VLLM_MAX_IMAGE_PIXELS, which equals twice Pillow's MAX_IMAGE_PIXELS.
+// VLLM_MAX_IMAGE_PIXELS of vLLM 0.32, which is twice Pillow's MAX_IMAGE_PIXELS.
 inline constexpr std::uint64_t kPixelsMax = 178'956'970;
 
-// Pure; reads nothing outside the span and takes time linear in its length at worst.
-// A file cut after its header may still be Known: the engine will refuse it.
+// Reads the size of an image. Pure. Reads nothing outside of the span. Takes time linear in its
+// length at worst. A file truncated after its header may still be Known. The engine rejects it.
 Header read_header(ByteView encoded);
 
 }  // namespace sightline::image

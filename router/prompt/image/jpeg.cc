@@ -11,17 +11,19 @@ namespace {
 constexpr std::string_view kExif{"Exif\0\0", 6};
 constexpr std::string_view kXmp{"http://ns.adobe.com/xap/1.0/\0", 29};
 
-// What the segments before the first scan say.
+// The data of the segments before the first scan.
 struct Segments {
   std::uint16_t width = 0;
   std::uint16_t height = 0;
   bool has_frame = false;
-  Bytes exif;  // all Exif segments, joined: a large block may be spread over several
+  // All Exif segments, joined. A large block may be split into several segments.
+  Bytes exif;
   bool has_exif = false;
-  ByteView xmp;  // the last packet
+  // The last packet.
+  ByteView xmp;
 };
 
-// Markers without a segment behind them.
+// Markers that no segment follows.
 bool stands_alone(std::uint8_t marker) {
   return marker == 0xC8 || (marker >= 0xD0 && marker <= 0xD9) || (marker >= 0xF0 && marker <= 0xFD);
 }
@@ -33,6 +35,7 @@ bool starts_frame(std::uint8_t marker) {
 
 Result<Done> read_frame(Segments& segments, ByteView payload) {
   if (payload.size() < 6) return broken("a JPEG frame header is cut off");
+  // Pillow rejects these frames, and so does the engine.
   if (payload[0] != 8) return broken("JPEG samples of other than 8 bits are not supported");
   const std::uint8_t layers = payload[5];
   if (layers != 1 && layers != 3 && layers != 4) {
@@ -54,12 +57,14 @@ void read_app1(Segments& segments, ByteView payload) {
   }
 }
 
-// Reads one marker's segment. True at the start of the first scan.
+// Reads the segment of one marker. Returns true at the start of the first scan.
 Result<bool> read_segment(Segments& segments, std::uint8_t marker, Cursor& cursor) {
   if (stands_alone(marker)) return false;
   const auto length = cursor.take(2);
   if (!length) return broken("the JPEG file is cut off before its first scan");
   const std::uint16_t bytes = load_be16(length->data());
+  // A length below 2 is not valid, because it includes its own two bytes. Pillow reads no payload
+  // then.
   const auto payload = cursor.take(bytes > 2 ? bytes - 2U : 0U);
   if (!payload) return broken("the JPEG file is cut off before its first scan");
   if (starts_frame(marker)) SL_TRY(read_frame(segments, *payload));
@@ -67,7 +72,7 @@ Result<bool> read_segment(Segments& segments, std::uint8_t marker, Cursor& curso
   return marker == 0xDA;
 }
 
-// Goes through the markers as Pillow does: bytes between segments are skipped up to the next 0xFF.
+// Visits the markers as Pillow does. Bytes between segments are skipped up to the next 0xFF.
 Result<Segments> read_segments(ByteView encoded) {
   Segments segments;
   Cursor cursor(encoded.subspan(2));
@@ -90,6 +95,7 @@ Result<Segments> read_segments(ByteView encoded) {
 Result<Measured> read_jpeg(ByteView encoded) {
   const Segments segments = SL_TRY(read_segments(encoded));
   if (!segments.has_frame) return broken("the JPEG file has no frame header");
+  // Only metadata before the first scan count, because Pillow stops there.
   Metadata metadata{std::nullopt, segments.xmp};
   if (segments.has_exif) metadata.exif = segments.exif;
   if (swaps_sides(metadata)) return Measured{segments.height, segments.width};

@@ -10,10 +10,11 @@
 namespace sightline::image {
 namespace {
 
-// Pillow 13 PngImagePlugin.MAX_TEXT_CHUNK: a compressed text that grows beyond it is an error.
+// The most bytes of a compressed text after inflation. Pillow 13 raises an error for a larger one
+// (PngImagePlugin.MAX_TEXT_CHUNK).
 constexpr std::size_t kTextBytesMax = std::size_t{1} << 20U;
-// Compressed texts that may hold an orientation and are looked into; a file with more of them is
-// a doubt. Bounds the work that a small file can cause.
+// The most compressed texts of one file that are inflated to find an orientation. The size of a
+// file with more of them is in doubt. This limits the work that a small file can cause.
 constexpr std::uint32_t kInflatedTextsMax = 4;
 
 constexpr std::string_view kXmpKey = "XML:com.adobe.xmp";
@@ -22,15 +23,20 @@ constexpr std::string_view kRawExifKey = "Raw profile type exif";
 struct Chunk {
   std::string_view type;
   ByteView payload;
-  ByteView checked;  // type and payload, which the checksum covers
+  // Type and payload, which the checksum covers.
+  ByteView checked;
 };
 
-// Orientation sources of a PNG file; a later chunk replaces an earlier one.
+// The sources of the orientation in a PNG file. A later chunk replaces an earlier one.
 struct Texts {
   std::optional<ByteView> exif;
-  std::optional<std::string> raw_exif;  // hexadecimal dump, as ImageMagick writes it
-  std::string xmp;                      // of a text chunk with well-formed text
-  std::string xmp_bytes;                // of an iTXt chunk, well-formed or not
+  // A hexadecimal dump as ImageMagick writes it.
+  std::optional<std::string> raw_exif;
+  // From a text chunk with well-formed text.
+  std::string xmp;
+  // From an iTXt chunk, well-formed or not.
+  std::string xmp_bytes;
+  // Compressed texts that were inflated, and the first one above the limit.
   std::uint32_t inflated = 0;
 };
 
@@ -38,8 +44,10 @@ struct Picture {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   bool has_header = false;
-  bool has_frame = false;               // a frame control chunk stands before the image data
-  std::optional<std::uint32_t> frames;  // of an animation control chunk that stands
+  // A frame control chunk precedes the image data.
+  bool has_frame = false;
+  // The number in the animation control chunk, if the chunk is valid.
+  std::optional<std::uint32_t> frames;
   Texts texts;
 };
 
@@ -49,7 +57,7 @@ bool is_chunk_type(std::string_view type) {
   });
 }
 
-// Bit depth and colour type pairs that exist.
+// Returns whether this pair of bit depth and color type exists.
 bool is_mode(std::uint8_t depth, std::uint8_t colour) {
   const bool small = depth == 1 || depth == 2 || depth == 4;
   const bool large = depth == 8 || depth == 16;
@@ -70,6 +78,7 @@ Result<Done> read_image_header(Picture& picture, ByteView payload) {
 Result<Done> read_animation(Picture& picture, ByteView payload) {
   if (payload.size() < 8) return broken("the PNG animation chunk is too short");
   const std::uint32_t frames = load_be32(payload.data());
+  // Pillow ignores the animation if this chunk occurs twice or has no valid number.
   if (picture.frames || frames == 0 || frames > 0x8000'0000U) {
     picture.frames.reset();
   } else {
@@ -78,7 +87,7 @@ Result<Done> read_animation(Picture& picture, ByteView payload) {
   return Done{};
 }
 
-// Splits off the part in front of the first NUL; false without one.
+// Removes the part before the first NUL and returns it in `head`. Returns false without a NUL.
 bool split(std::string_view& rest, std::string_view& head) {
   const std::size_t end = rest.find('\0');
   if (end == std::string_view::npos) return false;
@@ -95,16 +104,19 @@ void store_text(Texts& texts, std::string_view key, std::string text) {
 void read_plain_text(Texts& texts, std::string_view rest) {
   std::string_view key;
   if (!split(rest, key)) return;
+  // Pillow keeps this text under the same key as an eXIf chunk.
   if (key == "exif") texts.exif = bytes_of(rest);
   store_text(texts, key, std::string(rest));
 }
 
 void read_compressed_text(Texts& texts, std::string_view rest) {
   std::string_view key;
+  // Other texts need no inflation, because no orientation is in them.
   if (!split(rest, key) || (key != kXmpKey && key != kRawExifKey)) return;
   if (++texts.inflated > kInflatedTextsMax) return;
   std::string text;
-  if (!rest.empty()) rest.remove_prefix(1);  // compression method, of which there is one
+  // The compression method. Only one exists.
+  if (!rest.empty()) rest.remove_prefix(1);
   const Inflated outcome = inflate_text(bytes_of(rest), kTextBytesMax, text);
   if (outcome == Inflated::TooLarge) return;
   if (outcome == Inflated::Broken) text.clear();
@@ -125,6 +137,7 @@ void read_international_text(Texts& texts, std::string_view rest) {
     if (!known_method || ++texts.inflated > kInflatedTextsMax) return;
     if (inflate_text(bytes_of(rest), kTextBytesMax, text) != Inflated::Whole) return;
   }
+  // Pillow keeps the bytes of XMP even if the text is not UTF-8.
   if (key == kXmpKey) texts.xmp_bytes = text;
   if (is_utf8(language) && is_utf8(translated) && is_utf8(text)) {
     store_text(texts, key, std::move(text));
@@ -139,7 +152,8 @@ void read_text(Texts& texts, const Chunk& chunk) {
   if (chunk.type == "iTXt") read_international_text(texts, rest);
 }
 
-// The next chunk, its checksum passed over; nothing when the file ends or is cut off there.
+// Returns the next chunk. The checksum after it is not consumed. Returns nothing if the file ends
+// or the chunk is cut off.
 std::optional<Chunk> next_chunk(Cursor& cursor) {
   const auto head = cursor.take(8);
   if (!head) return std::nullopt;
@@ -153,8 +167,8 @@ bool is_image_data(std::string_view type) {
   return type == "IDAT" || type == "DDAT" || type == "fdAT";
 }
 
-// Chunks up to the image data; each must be whole. A start of image data before any usable header
-// is passed over, as Pillow does.
+// Reads the chunks before the image data. Each chunk must be complete and have a valid checksum.
+// Pillow ignores a start of image data before a usable header, and so does this function.
 Result<Done> read_before_data(Cursor& cursor, Picture& picture) {
   while (true) {
     const auto head = Cursor(cursor).take(8);
@@ -176,7 +190,8 @@ Result<Done> read_before_data(Cursor& cursor, Picture& picture) {
   }
 }
 
-// Chunks behind the image data, which Pillow reads as far as the first frame goes.
+// Reads the chunks after the image data. Pillow reads them up to the second frame, and does not
+// check their checksums.
 void read_after_data(Cursor& cursor, Picture& picture, bool is_animated) {
   bool in_data = true;
   while (const auto chunk = next_chunk(cursor)) {
@@ -188,7 +203,7 @@ void read_after_data(Cursor& cursor, Picture& picture, bool is_animated) {
   }
 }
 
-// The bytes of a "Raw profile type exif" dump: three lines, then hexadecimal digits.
+// Returns the bytes of a "Raw profile type exif" dump: three lines, and then hexadecimal digits.
 std::optional<Bytes> raw_profile(std::string_view text) {
   for (int line = 0; line < 3; ++line) {
     const std::size_t end = text.find('\n');
@@ -220,10 +235,11 @@ Result<Measured> read_png(ByteView encoded) {
   Picture picture;
   SL_TRY(read_before_data(cursor, picture));
   if (!picture.has_header) return broken("the PNG file has no usable header chunk");
-  // A default image in front of the frames counts as one more.
+  // If no frame control chunk precedes the image data, the default image is one more frame.
   const std::uint64_t frames =
       std::uint64_t{picture.frames.value_or(1)} + (picture.frames && !picture.has_frame ? 1 : 0);
   read_after_data(cursor, picture, frames > 1);
+  // The orientation may be in a text that was not inflated.
   if (picture.texts.inflated > kInflatedTextsMax) {
     return Measured{picture.width, picture.height, "too many compressed texts in a PNG file"};
   }

@@ -5,12 +5,15 @@
 
 namespace sightline::image {
 
+// Follows Pillow's TiffImagePlugin. The XMP packet is the value of a tag. It counts only without an
+// orientation tag.
 Result<Measured> read_tiff(ByteView encoded) {
   const auto directory = TiffDirectory::read(encoded);
   if (!directory) return broken("the TIFF header is cut off");
   if (directory->has(Tag::WindowsMediaPhoto)) return broken("JPEG XR is not supported");
   const auto width = directory->integer(Tag::Width);
   const auto height = directory->integer(Tag::Height);
+  // Pillow needs integers here. A size of another type is an error.
   if (!width || !height) return broken("the first TIFF directory states no size");
   if (*width <= 0 || *height <= 0) return broken("a side of the TIFF image is not positive");
   bool swap = false;

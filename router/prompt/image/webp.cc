@@ -6,7 +6,7 @@
 namespace sightline::image {
 namespace {
 
-// Feature bits of a VP8X chunk (WebP container specification).
+// The feature bits of a VP8X chunk (WebP container specification).
 constexpr std::uint8_t kXmpFlag = 0x04;
 constexpr std::uint8_t kExifFlag = 0x08;
 constexpr std::uint8_t kAnimationFlag = 0x02;
@@ -28,7 +28,8 @@ std::uint32_t load_le24(const std::uint8_t* p) {
   return load_le16(p) | static_cast<std::uint32_t>(p[2]) << 16U;
 }
 
-// The next chunk with its padding; nothing when it does not fit.
+// Returns the next chunk without its padding, and moves the cursor behind the padding. Returns
+// nothing if the chunk does not fit.
 std::optional<Chunk> next_chunk(Cursor& cursor) {
   const auto head = cursor.take(8);
   if (!head) return std::nullopt;
@@ -38,7 +39,7 @@ std::optional<Chunk> next_chunk(Cursor& cursor) {
   return Chunk{text_of(head->first(4)), padded->first(size)};
 }
 
-// The size in a VP8 or VP8L bitstream (RFC 6386 section 9.1, WebP lossless specification).
+// Returns the size in a VP8 or VP8L bitstream (RFC 6386 section 9.1, WebP lossless specification).
 std::optional<Size> bitstream_size(const Chunk& chunk) {
   const ByteView p = chunk.payload;
   if (chunk.type == "VP8 ") {
@@ -55,7 +56,7 @@ std::optional<Size> bitstream_size(const Chunk& chunk) {
 
 bool is_bitstream(std::string_view type) { return type == "VP8 " || type == "VP8L"; }
 
-// Chunks behind a VP8X header, up to the end of the RIFF container.
+// Reads the chunks after a VP8X header, up to the end of the RIFF container.
 Result<Measured> read_extended(ByteView header, Cursor cursor) {
   if (header.size() < 10) return cut_off();
   const std::uint8_t features = header[0];
@@ -63,14 +64,16 @@ Result<Measured> read_extended(ByteView header, Cursor cursor) {
   const Size canvas{load_le24(&header[4]) + 1, load_le24(&header[7]) + 1};
   Metadata metadata;
   bool has_picture = false;
-  bool has_xmp = false;  // the first packet counts, be it empty
+  // The first packet counts, even an empty one.
+  bool has_xmp = false;
   while (cursor.left() != 0) {
     const auto chunk = next_chunk(cursor);
-    // What libwebp makes of chunks that do not fit depends on the frames in front of them.
+    // The behaviour of libwebp for chunks that do not fit depends on the frames before them.
     if (!chunk) return Measured{canvas.width, canvas.height, "a WebP chunk that does not fit"};
     if (is_animated && chunk->type == "ANMF") has_picture = true;
     if (!is_animated && !has_picture && is_bitstream(chunk->type)) {
       has_picture = true;
+      // The engine rejects this file.
       if (bitstream_size(*chunk) != canvas) {
         return broken("the WebP canvas and its picture differ in size");
       }
@@ -95,6 +98,7 @@ Result<Measured> read_webp(ByteView encoded) {
     return broken("a RIFF container that is not WebP");
   }
   const std::uint64_t riff_bytes = std::uint64_t{load_le32(&encoded[4])} + 8;
+  // The container may be shorter than the file. Bytes behind it do not count.
   if (riff_bytes < 20 || riff_bytes > encoded.size()) return cut_off();
   Cursor cursor(encoded.subspan(12, static_cast<std::size_t>(riff_bytes) - 12));
   const auto first = next_chunk(cursor);

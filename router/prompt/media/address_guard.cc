@@ -13,7 +13,7 @@ struct Range {
   unsigned bits;
 };
 
-// IANA IPv4 Special-Purpose Address Registry, plus multicast and the former class E.
+// The IANA IPv4 Special-Purpose Address Registry, multicast and the former class E.
 constexpr std::array<Range, 16> kPrivateIpv4{{{{0}, 8},
                                               {{10}, 8},
                                               {{100, 64}, 10},
@@ -31,9 +31,9 @@ constexpr std::array<Range, 16> kPrivateIpv4{{{{0}, 8},
                                               {{224}, 4},
                                               {{240}, 4}}};
 
-// As the clouds document them: 169.254.169.254 of nearly all, its neighbours at AWS (time, names,
-// credentials of containers and pods), Tencent's, Scaleway's, Alibaba's, Azure's, Oracle's and
-// Equinix's.
+// Addresses that clouds document. 169.254.169.254 exists in nearly all clouds. AWS uses its
+// neighbours for time, names and the credentials of containers and pods. The others belong to
+// Tencent, Scaleway, Alibaba, Azure, Oracle and Equinix.
 constexpr std::array<Range, 8> kMetadataIpv4{{{{169, 254, 169}, 24},
                                               {{169, 254, 170}, 24},
                                               {{169, 254, 0, 23}, 32},
@@ -43,21 +43,22 @@ constexpr std::array<Range, 8> kMetadataIpv4{{{{169, 254, 169}, 24},
                                               {{192, 0, 0, 192}, 32},
                                               {{192, 80, 8, 124}, 32}}};
 
-// Within 2000::/3, outside of which nothing is public, the IANA IPv6 Special-Purpose Address
-// Registry.
+// The IANA IPv6 Special-Purpose Address Registry within 2000::/3. All addresses outside of 2000::/3
+// are private.
 constexpr std::array<Range, 4> kPrivateIpv6{{{{0x20, 0x01, 0x00}, 23},  // protocol assignments
                                              {{0x20, 0x01, 0x0d, 0xb8}, 32},  // documentation
                                              {{0x3f, 0xff, 0x00}, 20},        // documentation
                                              {{0x3f, 0xfe}, 16}}};            // former 6bone
 
-// fd00:ec2::/32 of AWS, fd20:ce::254 of Google, fd00:42::42 of Scaleway, fe80::a9fe:a9fe of
-// OpenStack.
+// AWS (fd00:ec2::/32), Google (fd20:ce::254), Scaleway (fd00:42::42) and OpenStack
+// (fe80::a9fe:a9fe).
 constexpr std::array<Range, 4> kMetadataIpv6{
     {{{0xfd, 0x00, 0x0e, 0xc2}, 32},
      {{0xfd, 0x20, 0x00, 0xce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54}, 128},
      {{0xfd, 0x00, 0x00, 0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x42}, 128},
      {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xa9, 0xfe, 0xa9, 0xfe}, 128}}};
 
+// Ranges of IPv6 addresses that contain an IPv4 address.
 constexpr Range kMapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96};
 constexpr Range kNat64{{0x00, 0x64, 0xff, 0x9b}, 96};
 constexpr Range kLocalNat64{{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48};
@@ -79,6 +80,7 @@ bool is_within_any(ByteView address, const std::array<Range, Count>& ranges) {
                      [address](const Range& range) { return is_within(address, range); });
 }
 
+// Metadata comes first, because most of its addresses lie in private ranges.
 AddressKind kind_of_ipv4(ByteView address) {
   if (is_within_any(address, kMetadataIpv4)) return AddressKind::Metadata;
   return is_within_any(address, kPrivateIpv4) ? AddressKind::Private : AddressKind::Public;
@@ -90,8 +92,10 @@ bool is_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
 }
 
-// Where a translator reads the IPv4 address follows from the length of its prefix (RFC 6052 section
-// 2.2), which the address does not tell: what stands behind it must be zero.
+// Returns the worst kind of all IPv4 addresses that a translator may read. The place of the IPv4
+// address depends on the length of the translator's prefix (RFC 6052 section 2.2). The address does
+// not show this length. The bytes after the IPv4 address must be zero, and this excludes some
+// places.
 AddressKind kind_of_local_nat64(ByteView a) {
   AddressKind kind = AddressKind::Public;
   const auto also = [&](std::array<std::uint8_t, 4> ipv4) {
@@ -104,18 +108,22 @@ AddressKind kind_of_local_nat64(ByteView a) {
   return kind;
 }
 
+// The client's address is stored with all bits inverted (RFC 4380 section 4).
 AddressKind kind_of_teredo(ByteView a) {
   std::array<std::uint8_t, 4> client{};
   for (std::size_t i = 0; i < 4; ++i) client[i] = static_cast<std::uint8_t>(~a[12 + i]);
   return worse(kind_of_ipv4(a.subspan(4, 4)), kind_of_ipv4(client));
 }
 
+// The interface identifier is 0000:5efe or 0200:5efe, followed by the IPv4 address (RFC 5214
+// section 6.1).
 bool is_isatap(ByteView a) {
   return (a[8] & 0xFDU) == 0 && a[9] == 0 && a[10] == 0x5E && a[11] == 0xFE;
 }
 
 AddressKind kind_of_ipv6(ByteView address) {
   if (is_within_any(address, kMetadataIpv6)) return AddressKind::Metadata;
+  // Addresses of these ranges lead to an IPv4 host. Its address decides.
   if (is_within(address, kMapped) || is_within(address, kNat64)) {
     return kind_of_ipv4(address.subspan(12));
   }
@@ -125,6 +133,7 @@ AddressKind kind_of_ipv6(ByteView address) {
   const bool is_global = (address[0] & 0xE0U) == 0x20U;
   const bool is_private = !is_global || is_within_any(address, kPrivateIpv6);
   const AddressKind kind = is_private ? AddressKind::Private : AddressKind::Public;
+  // ISATAP addresses exist below any prefix. Both the prefix and the IPv4 address must be allowed.
   return is_isatap(address) ? worse(kind, kind_of_ipv4(address.subspan(12))) : kind;
 }
 

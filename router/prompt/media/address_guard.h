@@ -8,22 +8,38 @@
 
 namespace sightline::media {
 
-// Whose host an address (4 bytes of IPv4 or 16 of IPv6, network order) leads to.
+// The kinds of hosts that an IP address leads to. A later kind is more dangerous than an earlier
+// one.
 enum class AddressKind : std::uint8_t {
-  Public,   // on the public internet
-  Private,  // perhaps inside: everything that is neither of the others, and other lengths
-  // A cloud's service for the machine itself (credentials, user data, bootstrap): nobody's picture,
-  // also where private addresses are allowed.
+  // A host on the public internet.
+  Public,
+  // A host that may be inside the operator's network. This is every address that has no other kind,
+  // and every address of a wrong length.
+  Private,
+  // A service of a cloud for its own machines, which gives out credentials, user data or bootstrap
+  // scripts. It serves no image for a client. The router rejects it even with
+  // media.allow_private_addresses.
   Metadata,
 };
 
-// Private are all ranges of the IANA special-purpose registries (RFC 6890 and successors):
-// unspecified, loopback, private, shared (RFC 6598), link-local, unique-local, multicast, reserved,
-// documentation and benchmark ranges. An IPv6 address that carries an IPv4 address is what the
-// address in it is: mapped (RFC 4291), NAT64 (64:ff9b::/96 of RFC 6052 and 64:ff9b:1::/48 of RFC
-// 8215, where every place counts at which a translator may read it), 6to4 (RFC 3056) and Teredo
-// (RFC 4380), whose server and client both count; ISATAP (RFC 5214) within another range too.
-// A translator with a prefix of its own cannot be told from any other host.
+// Returns the kind of an address, which has 4 bytes (IPv4) or 16 bytes (IPv6) in network order.
+// Pure.
+//
+// Private addresses are all ranges of the IANA special-purpose registries (RFC 6890 and its
+// successors): unspecified, loopback, private, shared (RFC 6598), link-local, unique-local,
+// multicast, reserved, documentation and benchmark ranges.
+//
+// An IPv6 address that contains an IPv4 address has the kind of that address:
+// - mapped addresses (RFC 4291),
+// - NAT64 in 64:ff9b::/96 (RFC 6052),
+// - NAT64 in 64:ff9b:1::/48 (RFC 8215). The worst kind counts of all places where a translator may
+//   read the IPv4 address.
+// - 6to4 (RFC 3056),
+// - Teredo (RFC 4380), where the server and the client both count,
+// - ISATAP (RFC 5214), also within another range.
+//
+// A NAT64 translator may use a prefix of its own operator. These addresses look like those of any
+// other host.
 AddressKind kind_of_address(ByteView address);
 
 }  // namespace sightline::media

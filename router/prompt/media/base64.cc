@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint8_t kBad = 0xFF;
 
-// Digit value of every byte; kBad for those outside the alphabet.
+// The value of each digit. Bytes outside of the alphabet have kBad.
 constexpr std::array<std::uint8_t, 256> digit_table() {
   std::array<std::uint8_t, 256> table{};
   table.fill(kBad);
@@ -36,10 +36,13 @@ Error not_base64(std::size_t position) {
 }
 
 #if defined(__AVX2__)
-// 32 characters to 24 bytes a step, after W. Muła and D. Lemire, "Faster Base64 Encoding and
-// Decoding using AVX2 Instructions" (2018). Stops in front of the first step that holds a
-// character outside the alphabet, and while at least 16 characters are left, since a step stores
-// 8 bytes more than it decodes. Gives the number of characters done.
+// Decodes 32 characters to 24 bytes per step. The algorithm is by W. Muła and D. Lemire, "Faster
+// Base64 Encoding and Decoding using AVX2 Instructions" (2018). Returns the number of characters
+// decoded.
+//
+// It stops before a step with a character outside of the alphabet. The caller then finds its
+// position. It also stops when a step would leave fewer than 16 characters. A step stores 8 bytes
+// more than it decodes, and `out` must have room for them.
 std::size_t decode_wide(std::string_view text, std::uint8_t* out) {
   const __m256i low_table =
       _mm256_setr_epi8(0x15, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x13, 0x1A, 0x1B,
@@ -82,6 +85,7 @@ std::size_t decode_wide(std::string_view, std::uint8_t*) { return 0; }
 Result<std::size_t> decode_base64(std::string_view text, std::span<std::uint8_t> out) {
   SL_CHECK(out.size() >= base64_bytes_max(text.size()));
   std::size_t digits = text.size();
+  // At most two characters are padding. A third '=' is then an invalid digit, as in the engine.
   while (digits > 0 && text.size() - digits < 2 && text[digits - 1] == '=') --digits;
   const std::size_t padding = text.size() - digits;
 
@@ -92,17 +96,20 @@ Result<std::size_t> decode_base64(std::string_view text, std::span<std::uint8_t>
     const std::uint8_t digit = kDigits[static_cast<std::uint8_t>(text[at])];
     if (digit == kBad) return not_base64(at);
     group = group << 6U | digit;
+    // Four digits are complete after each index with the remainder 3.
     if (at % 4 != 3) continue;
     out[written++] = static_cast<std::uint8_t>(group >> 16U);
     out[written++] = static_cast<std::uint8_t>(group >> 8U);
     out[written++] = static_cast<std::uint8_t>(group);
     group = 0;
   }
+  // The length is checked last, because an error about a character is more helpful.
   if (text.size() % 4 != 0) {
     return client_error(ErrorCode::InvalidArgument,
                         "the payload is not base64: its length, " + std::to_string(text.size()) +
                             ", is no multiple of 4 (padding with '=' is required)");
   }
+  // The last digits may contain bits that belong to no byte. The engine ignores them too.
   if (padding == 2) out[written++] = static_cast<std::uint8_t>(group >> 4U);
   if (padding == 1) {
     out[written++] = static_cast<std::uint8_t>(group >> 10U);

@@ -17,10 +17,10 @@
 namespace sightline::media {
 namespace {
 
-// Response headers of one download, redirects included, in bytes.
+// Limit for the response headers of one download, including those of redirections, in bytes.
 constexpr std::size_t kHeaderBytesMax = std::size_t{64} << 10U;
 
-// Bytes of the bodies of redirections, which nobody wants, of one download.
+// Limit for the bodies of redirections of one download, in bytes. The fetcher ignores these bodies.
 constexpr std::size_t kPassedOverBytesMax = std::size_t{64} << 10U;
 
 std::string host_of(const Download& download) { return shown_host(download.wanted_url()); }
@@ -39,11 +39,12 @@ Error too_large_together(const Order& order) {
                      "messages");
 }
 
-// Why these bytes cannot be taken; nothing if they were.
+// Adds bytes to the download, or returns the reason why they do not fit.
 std::optional<Error> take(Download& download, std::span<const std::uint8_t> more) {
   const FetchLimits& limits = download.limits;
   Order& order = download.order;
   const bool is_bounded = download.is_of_image();
+  // Compares with the rest instead of adding, because a sum could overflow.
   if (is_bounded && more.size() > limits.image_bytes_max - download.body->bytes().size()) {
     return too_large(download);
   }
@@ -65,16 +66,20 @@ long status_of(const Download& download) {
 
 std::size_t on_body(char* data, std::size_t, std::size_t size, void* context) {
   Download& download = *static_cast<Download*>(context);
+  // The body of a redirection is not part of the image. It has its own limit, because a host could
+  // send bytes forever.
   if (is_redirection(status_of(download))) {
     download.passed_over_bytes += size;
     return download.passed_over_bytes > kPassedOverBytesMax ? 0 : size;
   }
-  try {  // libcurl knows no exceptions
+  // No exception may pass through libcurl, which is C code.
+  try {
     download.refused = take(download, {reinterpret_cast<const std::uint8_t*>(data), size});
   } catch (const std::bad_alloc&) {
     download.refused = out_of_memory();
   }
-  return download.refused ? 0 : size;  // fewer than size: libcurl ends the transfer
+  // A number other than `size` makes libcurl end the transfer.
+  return download.refused ? 0 : size;
 }
 
 Error unsupported(const Download& download, const std::string& what) {
@@ -83,6 +88,7 @@ Error unsupported(const Download& download, const std::string& what) {
 
 std::size_t on_header(char*, std::size_t, std::size_t size, void* context) {
   Download& download = *static_cast<Download*>(context);
+  // The sum covers all redirections. Otherwise each of them could send its own header of full size.
   download.header_bytes += size;
   if (download.header_bytes <= kHeaderBytesMax) return size;
   try {
@@ -108,16 +114,21 @@ AddressKind kind_of(const curl_sockaddr& address) {
     const auto* ipv6 = reinterpret_cast<const sockaddr_in6*>(&address.addr);
     return kind_of_address({reinterpret_cast<const std::uint8_t*>(&ipv6->sin6_addr), 16});
   }
-  return AddressKind::Metadata;  // nothing that a URL could mean
+  // An image URL never leads to another address family. Metadata is the kind that no setting
+  // allows.
+  return AddressKind::Metadata;
 }
 
+// libcurl calls this function with the address that it is about to connect to. A check of the name
+// alone would allow a second DNS answer that leads to a private address.
 curl_socket_t on_open_socket(void* context, curlsocktype, curl_sockaddr* address) {
   Download& download = *static_cast<Download*>(context);
-  // The proxy's own address is its operator's choice.
+  // The operator chose the address of the proxy.
   if (!download.goes_through_proxy && !is_allowed(kind_of(*address), download.limits)) {
     download.has_refused_address = true;
     return CURL_SOCKET_BAD;
   }
+  // Descriptors from this number on are left for others.
   const int opened = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   if (opened >= 0 && opened < download.limits.descriptor_max) return opened;
   download.refused =
@@ -135,7 +146,8 @@ Error refused_address(const Download& download) {
                           (download.redirects == 0 ? " is " : " redirects to what is ") + what);
 }
 
-// A proxy resolves names itself: what can be judged here is the host as it is written.
+// Checks a host that a proxy will request. The proxy resolves names itself. Only the written form
+// of the host can be checked here.
 bool is_inside(const RemoteUrl& url, const FetchLimits& limits) {
   if (!url.address.empty()) return !is_allowed(kind_of_address(url.address), limits);
   const bool is_local = url.host == "localhost" || url.host.ends_with(".localhost");
@@ -209,7 +221,8 @@ Result<Done> prepare_transfer(Download& download, std::chrono::milliseconds left
   options.set(CURLOPT_QUICK_EXIT, 1L);  // do not wait for a name server when the process ends
   options.set(CURLOPT_FAILONERROR, 1L);
   options.set(CURLOPT_FOLLOWLOCATION, 0L);  // each URL is judged here first
-  // Asked for, since some stores send what they keep coded to whoever does not ask for it.
+  // Some stores send compressed data even if the request does not ask for it. With this option
+  // libcurl decodes it.
   if (download.decodes) options.set(CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
   options.set(CURLOPT_WRITEFUNCTION, &on_body);
   options.set(CURLOPT_WRITEDATA, &download);
@@ -294,8 +307,8 @@ bool may_pass(const Download& download, CURLcode code) {
   }
 }
 
-// Some hosts name a coding that is none ("binary", "utf-8"), or one that the body does not have:
-// such a body is what it is.
+// Some hosts declare a content coding that does not exist ("binary", "utf-8"), or one that the body
+// does not have. The second attempt takes the body without decoding.
 bool may_be_plain(const Download& download, CURLcode code) {
   return code == CURLE_BAD_CONTENT_ENCODING && download.decodes && download.body->bytes().empty();
 }

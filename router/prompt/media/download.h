@@ -26,7 +26,8 @@
 
 namespace sightline::media {
 
-// An image as it arrives, counted as held while it lives; the budget outlives the fetcher with it.
+// The bytes of an image while it arrives. They count towards media.held_bytes_max while this object
+// exists. It shares ownership of the budget, because an image may live longer than the fetcher.
 class Body {
  public:
   explicit Body(std::shared_ptr<ByteBudget> held) : held_(std::move(held)) {}
@@ -34,14 +35,14 @@ class Body {
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
-  // False, and nothing is added, if all together would then hold too much.
+  // Adds bytes. Returns false and adds nothing if the budget has no room for them.
   bool append(std::span<const std::uint8_t> more) {
     if (!held_->add(share_, more.size(), claim_of(share_ + more.size()))) return false;
     bytes_.insert(bytes_.end(), more.begin(), more.end());
     return true;
   }
 
-  // Why so many more bytes could not be added.
+  // The error for bytes that the budget had no room for.
   [[nodiscard]] Error no_room(std::size_t more) const {
     const std::size_t bytes = share_ + more;
     return memory_error(*held_, bytes, claim_of(bytes), "a downloaded image");
@@ -55,42 +56,56 @@ class Body {
   Bytes bytes_;
 };
 
-// An order under way. Lives on the loop's thread once taken up.
+// An order that has not ended. Only the loop's thread uses it after it has taken the order over.
 struct Order {
   Fetcher::OrderId id;
   FetchOrder wanted;
   Fetcher::Done done;
-  std::shared_ptr<const FetchLimits> limits = {};  // as they were when it came
+  // The limits at the time of fetch().
+  std::shared_ptr<const FetchLimits> limits = {};
   Instant deadline;
 
-  std::vector<RemoteUrl> urls;  // as the wanted ones are asked for
+  // The wanted URLs as the fetcher requests them.
+  std::vector<RemoteUrl> urls;
   std::vector<FetchedImage> images;
-  std::size_t started = 0;  // leading URLs whose download was begun
+  // The number of leading URLs whose downloads have begun.
+  std::size_t started = 0;
+  // Downloads that run or wait for their second attempt.
   std::uint32_t running = 0;
   std::size_t arrived = 0;
-  std::uint64_t bytes = 0;  // of all downloads, as they come
+  // Bytes of all downloads of the order so far.
+  std::uint64_t bytes = 0;
 };
 
 struct EasyDeleter {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
 };
 
-// One download: a transfer, or several where it is redirected or tried again. Lives on the loop's
-// thread, shorter than its order and without moving.
+// One download. It consists of one transfer, or of several if the host redirects or the fetcher
+// retries. It stays at one address, because libcurl holds a pointer to it. Only the loop's thread
+// uses it. Its order lives longer.
 struct Download {
   Order& order;
-  std::size_t place;  // of its URL
+  // The index of its URL.
+  std::size_t place;
   const FetchLimits& limits;
   std::shared_ptr<Body> body;
-  RemoteUrl url;            // of this transfer
-  std::string counted_for;  // the host whose share it uses
+  // The URL of the present transfer.
+  RemoteUrl url;
+  // The host and port whose share of the downloads it uses.
+  std::string counted_for;
 
   std::unique_ptr<CURL, EasyDeleter> easy = nullptr;
-  std::size_t header_bytes = 0;                 // of all transfers
-  std::size_t passed_over_bytes = 0;            // of bodies of redirections
-  std::optional<Error> refused = std::nullopt;  // why the transfer was ended from this side
+  // Header bytes of all transfers.
+  std::size_t header_bytes = 0;
+  // Body bytes of redirections.
+  std::size_t passed_over_bytes = 0;
+  // The reason why the fetcher itself ended the transfer.
+  std::optional<Error> refused = std::nullopt;
+  // True if the host's address is not allowed (address_guard.h).
   bool has_refused_address = false;
   bool goes_through_proxy = false;
+  // True if libcurl decodes gzip and deflate.
   bool decodes = true;
   std::uint32_t redirects = 0;
   bool is_second_attempt = false;
@@ -99,26 +114,30 @@ struct Download {
   [[nodiscard]] bool is_of_image() const { return place < order.wanted.images; }
 };
 
-// Makes the handle of a transfer that may take `left`. curl_global_init() has been called. Error:
-// the host may not be asked through a proxy, or out_of_memory().
+// Creates the libcurl handle of a transfer, which may take the time `left`. The caller has called
+// curl_global_init(). Errors: InvalidArgument, if a proxy would have to request a forbidden host.
+// out_of_memory().
 Result<Done> prepare_transfer(Download& download, std::chrono::milliseconds left);
 
-// What follows a transfer.
+// The steps that may follow a transfer. A whole image has arrived.
 struct Arrived {
   FetchedImage image;
 };
+// The host redirects to this URL.
 struct Redirected {
   RemoteUrl url;
 };
+// The transfer failed, and a second one may succeed after this pause.
 struct TryAgain {
   std::chrono::milliseconds pause;
 };
 using Next = std::variant<Arrived, Redirected, TryAgain>;
 
-// Of a transfer that ended with this code. Errors: as Fetcher::fetch().
+// Decides the step after a transfer that ended with this code. Errors: as Fetcher::fetch().
 Result<Next> next_of(const Download& download, CURLcode code);
 
-// Gives up what a failed attempt has brought, before the next one.
+// Drops the bytes of a failed attempt before the next attempt. They do not count towards the
+// order's limit.
 void begin_again(Download& download, std::shared_ptr<Body> body);
 
 }  // namespace sightline::media

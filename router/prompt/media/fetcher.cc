@@ -27,7 +27,7 @@ struct MultiDeleter {
   void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
 };
 
-// libcurl wants its process-wide state set up once, before any thread uses it.
+// libcurl needs one global initialization before any thread uses it.
 void set_up_library() {
   static const bool is_up = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   SL_CHECK(is_up);
@@ -53,6 +53,7 @@ class Fetcher::Loop {
     order.wanted = std::move(wanted);
     order.done = std::move(done);
     order.limits = limits_.read();
+    // The time limit begins here, and includes the time in the queue.
     order.deadline = system_clock().now() + order.limits->total_timeout;
     OrderId id{};
     {
@@ -60,10 +61,13 @@ class Fetcher::Loop {
       id = order.id = OrderId{++last_id_};
       fresh_.splice(fresh_.end(), fresh);
     }
+    // The loop may sleep in curl_multi_poll().
     curl_multi_wakeup(multi_.get());
     return id;
   }
 
+  // The values that are kept here are set at the start only. A pushed setting must not open private
+  // addresses or change proxies.
   void set_limits(FetchLimits limits) {
     const auto before = limits_.read();
     held_->set_bytes_max(limits.held_bytes_max);
@@ -85,7 +89,7 @@ class Fetcher::Loop {
 
  private:
   using Orders = std::list<Order>;
-  // A download before its second attempt.
+  // A download that waits for its second attempt.
   struct Paused {
     std::unique_ptr<Download> download;
     Instant until;
@@ -95,6 +99,7 @@ class Fetcher::Loop {
     set_up_library();
     CURLM* multi = curl_multi_init();
     SL_CHECK(multi != nullptr);
+    // Idle connections are limited too. Each of them holds a descriptor.
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(limits.downloads_max));
     return multi;
   }
@@ -102,6 +107,7 @@ class Fetcher::Loop {
   void run(std::stop_token stop) {
     const std::stop_callback wake(stop, [this] { curl_multi_wakeup(multi_.get()); });
     while (!stop.stop_requested()) run_step([this] { turn(); });
+    // Orders that arrived after the last turn get an answer as well.
     take_up();
     while (!orders_.empty()) {
       Error error = internal_error("the download was cancelled: the server is stopping");
@@ -118,20 +124,21 @@ class Fetcher::Loop {
     curl_multi_perform(multi_.get(), &running);
     finish_done();
     expire_waiting();
-    // The first bounds how late a waiting order notices its deadline.
+    // The poll time limits how late a waiting order notices its deadline. It is shorter while a
+    // download waits for its retry.
     constexpr int kPollMs = 500;
     constexpr int kPausePollMs = static_cast<int>(kRetryPause.count()) / 4;
     const int poll_ms = paused_.empty() ? kPollMs : kPausePollMs;
     curl_multi_poll(multi_.get(), nullptr, 0, poll_ms, nullptr);
   }
 
-  // A step for an order; one that finds no memory ends it.
+  // Runs a step for an order. If the step finds no memory, the order ends with this error.
   template <class Step>
   void step_for(Order& order, const Step& step) {
     if (!run_step(step)) end(order, {.error = out_of_memory()});
   }
 
-  // Takes new orders over and ends those that nobody wants any more.
+  // Takes over new orders, and ends the cancelled ones.
   void take_up() {
     std::vector<OrderId> cancelled;
     Orders fresh;
@@ -161,12 +168,13 @@ class Fetcher::Loop {
     }
   }
 
-  // In the last tenth of its time a download that begins would not come far.
+  // Returns whether less than a tenth of the time is left. A download that begins then would rarely
+  // finish.
   [[nodiscard]] bool is_late(const Order& order, Instant now) const {
     return order.deadline - now < order.limits->total_timeout / 10;
   }
 
-  // The order whose turn it is; null if none may start a download.
+  // Returns the order that may start the next download, or null.
   Order* next_order() {
     const Instant now = system_clock().now();
     const std::size_t places = limits_.read()->downloads_max;
@@ -175,6 +183,7 @@ class Fetcher::Loop {
     const std::size_t free = places - taken;
     Order* next = nullptr;
     for (Order& order : orders_) {
+      // A late order starts no more downloads.
       if (order.started == order.wanted.urls.size() || is_late(order, now)) continue;
       const auto host = hosts_.find(order.urls[order.started].authority());
       if (host != hosts_.end() && host->second >= std::max(kHostDownloadsMin, free)) continue;
@@ -218,10 +227,12 @@ class Fetcher::Loop {
     running_[easy] = std::move(download);
   }
 
-  // With a place among those that run.
+  // Starts a transfer and reserves its entry in running_.
   Result<Done> begin_transfer(Download& download, std::chrono::milliseconds left) {
     try {
       SL_TRY(prepare_transfer(download, left));
+      // The entry is made before libcurl gets the handle. An allocation that fails later would
+      // leave a handle without a download.
       running_.try_emplace(download.easy.get());
     } catch (const std::bad_alloc&) {
       return out_of_memory();
@@ -231,19 +242,20 @@ class Fetcher::Loop {
     return out_of_memory();
   }
 
-  // A download that is neither running nor paused any more.
+  // Counts a download that neither runs nor pauses any longer.
   void leave_place(const Download& download) {
     --download.order.running;
     const auto host = hosts_.find(download.counted_for);
     if (--host->second == 0) hosts_.erase(host);
   }
 
-  // Downloads whose pause is over.
+  // Starts the second attempts whose pauses have ended.
   void try_again() {
     const Instant now = system_clock().now();
     const auto is_due = [now](const Paused& paused) { return paused.until <= now; };
     for (;;) {
-      // One that fails at once may end others.
+      // The search begins again after each transfer. A transfer that fails immediately ends its
+      // order, and with it other paused downloads.
       const auto due = std::find_if(paused_.begin(), paused_.end(), is_due);
       if (due == paused_.end()) return;
       std::unique_ptr<Download> download = std::move(due->download);
@@ -257,7 +269,8 @@ class Fetcher::Loop {
     while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
       if (message->msg == CURLMSG_DONE) finish(message->easy_handle, message->data.result);
     }
-    // A finished download frees a place; the next one need not wait for the next wake-up.
+    // A finished download frees a slot. The next download starts without waiting for the next
+    // wake-up.
     start_waiting();
   }
 
@@ -266,6 +279,7 @@ class Fetcher::Loop {
     SL_CHECK(found != running_.end());
     std::unique_ptr<Download> download = std::move(found->second);
     running_.erase(found);
+    // The handle leaves libcurl before anything else happens, because the download owns it.
     curl_multi_remove_handle(multi_.get(), easy);
     std::optional<Result<Next>> told;
     if (!run_step([&] { told.emplace(next_of(*download, code)); })) told.emplace(out_of_memory());
@@ -278,6 +292,8 @@ class Fetcher::Loop {
     if (next.ok() && std::holds_alternative<TryAgain>(*next)) {
       begin_again(*download, std::make_shared<Body>(held_));
       download->is_second_attempt = true;
+      // A host may name a content coding that the body does not have. The second attempt then takes
+      // the body as it is.
       download->decodes = code != CURLE_BAD_CONTENT_ENCODING;
       const Instant until = system_clock().now() + std::get<TryAgain>(*next).pause;
       paused_.push_back({std::move(download), until});
@@ -292,7 +308,8 @@ class Fetcher::Loop {
     if (++order.arrived == order.images.size()) end(order, {.images = std::move(order.images)});
   }
 
-  // Ends orders that got no place in time; libcurl ends the downloads of those that did.
+  // Ends orders without a running download when their time is nearly over. libcurl ends running
+  // downloads itself.
   void expire_waiting() {
     const Instant now = system_clock().now();
     for (auto at = orders_.begin(); at != orders_.end();) {
@@ -303,7 +320,7 @@ class Fetcher::Loop {
     }
   }
 
-  // Ends what runs of the order and answers it.
+  // Ends the running downloads of an order, and calls its callback.
   void end(Order& order, Fetched fetched) {
     std::erase_if(running_, [&](const auto& entry) {
       if (&entry.second->order != &order) return false;
@@ -316,6 +333,8 @@ class Fetcher::Loop {
       leave_place(*paused.download);
       return true;
     });
+    // The order is removed before the call. It owns the callback, and therefore the callback is
+    // moved out first.
     const Done done = std::move(order.done);
     orders_.remove_if([&](const Order& other) { return &other == &order; });
     run_step([&] { done(std::move(fetched)); });
@@ -325,15 +344,19 @@ class Fetcher::Loop {
   const std::shared_ptr<ByteBudget> held_;
   const std::unique_ptr<CURLM, MultiDeleter> multi_;
   Mutex mutex_;
-  Orders fresh_ SL_GUARDED_BY(mutex_);                    // not yet seen by the loop
-  std::vector<OrderId> cancelled_ SL_GUARDED_BY(mutex_);  // the same
+  // Orders that the loop has not taken over.
+  Orders fresh_ SL_GUARDED_BY(mutex_);
+  // Orders to cancel.
+  std::vector<OrderId> cancelled_ SL_GUARDED_BY(mutex_);
   std::uint64_t last_id_ SL_GUARDED_BY(mutex_) = 0;
-  Orders orders_;                                                 // loop thread only; as they came
-  std::unordered_map<CURL*, std::unique_ptr<Download>> running_;  // loop thread only
-  std::vector<Paused> paused_;                                    // loop thread only
-  // Loop thread only; downloads that run or pause, by the host of their first URL.
+  // The next members belong to the loop's thread. Orders in the order of arrival.
+  Orders orders_;
+  std::unordered_map<CURL*, std::unique_ptr<Download>> running_;
+  std::vector<Paused> paused_;
+  // Downloads that run or pause, by the host and port of their first URL.
   std::unordered_map<std::string, std::size_t> hosts_;
-  WorkerThread thread_;  // last: it uses all of the above and ends first
+  // The last member, because its thread uses all others and must end first.
+  WorkerThread thread_;
 };
 
 Fetcher::Fetcher(const FetchLimits& limits) : loop_(std::make_unique<Loop>(limits)) {}

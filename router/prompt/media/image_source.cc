@@ -8,7 +8,7 @@
 namespace sightline::media {
 namespace {
 
-// True if text begins with prefix, which is in lower case, whatever the case of text.
+// Compares without case. `prefix` must be in lower case.
 bool starts_with_any_case(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() &&
          std::equal(prefix.begin(), prefix.end(), text.begin(), [](char want, char seen) {
@@ -20,13 +20,14 @@ Error invalid(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-// The URL behind "data:".
+// Reads a data URL from behind "data:".
 Result<ImageSource> read_data_url(std::string_view rest) {
   const std::size_t comma = rest.find(',');
   if (comma == std::string_view::npos) {
     return invalid("the data URL has no ',': write data:image/png;base64,<base64 text>");
   }
   const std::string_view header = rest.substr(0, comma);
+  // Parameters may precede "base64". Only the last one says how the payload is coded.
   const std::size_t last = header.rfind(';');
   if (last == std::string_view::npos || header.substr(last + 1) != "base64") {
     return invalid(
@@ -36,7 +37,7 @@ Result<ImageSource> read_data_url(std::string_view rest) {
   return ImageSource(InlineImage{mime, rest.substr(comma + 1)});
 }
 
-// What stands before the first ':' of a URL, for an error; empty when that is no scheme.
+// The scheme of a URL for an error message, or an empty text. Other text before a ':' is not shown.
 std::string_view scheme_of(std::string_view url) {
   constexpr std::size_t kSchemeBytesMax = 20;
   const std::size_t colon = url.substr(0, kSchemeBytesMax).find(':');
@@ -52,6 +53,7 @@ std::string_view scheme_of(std::string_view url) {
 }  // namespace
 
 Result<ImageSource> classify_url(std::string_view url) {
+  // A data URL has no length limit here. The image and the body have their own limits.
   if (starts_with_any_case(url, "data:")) return read_data_url(url.substr(5));
   if (starts_with_any_case(url, "http://") || starts_with_any_case(url, "https://")) {
     if (url.size() > kUrlBytesMax) {

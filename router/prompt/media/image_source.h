@@ -9,28 +9,34 @@
 
 namespace sightline::media {
 
-// An image within the request: data:<mime>;base64,<payload>. The declared type is not looked at,
-// neither by vLLM nor here: the bytes decide.
+// An image inside the request: data:<mime>;base64,<payload>. vLLM and the router ignore the
+// declared type. They detect the format from the bytes.
 struct InlineImage {
-  std::string_view mime;     // may be empty
-  std::string_view payload;  // base64 text, not yet checked
+  // May be empty.
+  std::string_view mime;
+  // Base64 text, not yet checked.
+  std::string_view payload;
 };
 
-// An image to be downloaded.
+// An image that the router must download.
 struct RemoteImage {
-  std::string_view url;  // http or https, as the client wrote it
+  // An http or https URL as the client wrote it.
+  std::string_view url;
 };
 
-// Views of the text given to classify_url, which must outlive it.
+// Views into the text of classify_url(), which must live longer.
 using ImageSource = std::variant<InlineImage, RemoteImage>;
 
-// Longest http(s) URL that is followed, in bytes.
+// The most bytes of an http or https URL. The limit has the name media-url-bytes-max and is fixed.
 inline constexpr std::size_t kUrlBytesMax = 8192;
 
-// Sorts an image_url as vLLM 0.32 does: the scheme is read without regard to case; a data URL
-// has exactly "<mime>;base64" before its first comma.
-// Errors: InvalidArgument for every other scheme (file: and ftp: included) and for data URLs that
-// are not base64, TooLarge for an overlong http(s) URL.
+// Classifies an image_url as vLLM 0.32 does. The case of the scheme does not matter. A data URL
+// must have ";base64" directly before its first comma.
+//
+// Errors, blamed on the client:
+// - InvalidArgument for every other scheme, including file: and ftp:, and for data URLs that are
+//   not base64.
+// - TooLarge for an http or https URL above kUrlBytesMax.
 Result<ImageSource> classify_url(std::string_view url);
 
 }  // namespace sightline::media

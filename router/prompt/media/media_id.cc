@@ -9,6 +9,7 @@ namespace sightline::media {
 std::string MediaId::hex() const { return to_hex(bytes); }
 
 MediaId media_id_of(const contract::IdentityKey& key, ByteView encoded) {
+  // The key is secret. Without it no client can compute the identity of an image.
   blake3_hasher hasher;
   blake3_hasher_init_keyed(&hasher, key.bytes.data());
   blake3_hasher_update(&hasher, encoded.data(), encoded.size());
@@ -18,6 +19,7 @@ MediaId media_id_of(const contract::IdentityKey& key, ByteView encoded) {
 }
 
 contract::IdentityKey tenant_key(const contract::IdentityKey& deployment, std::string_view tenant) {
+  // Requests without a tenant share the deployment's key.
   if (tenant.empty()) return deployment;
   blake3_hasher hasher;
   blake3_hasher_init_derive_key(&hasher, "sightline 2026 media tenant");

@@ -13,21 +13,23 @@
 
 namespace sightline::media {
 
-// Identity of one media item: keyed BLAKE3 (32 bytes) of its encoded bytes. Sent to vLLM as the
-// part's uuid, so that the engine's own cache keys name the bytes it processes.
+// The identity of a media item: keyed BLAKE3 (32 bytes) of its encoded bytes. The router sends it
+// to vLLM as the part's uuid. The engine's own cache keys then name the bytes that it processes.
 struct MediaId {
   std::array<std::uint8_t, 32> bytes{};
   friend auto operator<=>(const MediaId&, const MediaId&) = default;
-  // 64 lower-case hexadecimal digits.
+  // Returns 64 lower-case hexadecimal digits.
   [[nodiscard]] std::string hex() const;
 };
 
-// Pure and deterministic: equal bytes under one key have one identity, wherever they came from.
+// Pure. Equal bytes under one key have one identity, in every process and from every source.
 MediaId media_id_of(const contract::IdentityKey& key, ByteView encoded);
 
-// The key of one tenant: BLAKE3 in key derivation mode, context "sightline 2026 media tenant",
-// over the deployment's key followed by the tenant's name. Tenants share no identity, so none can
-// probe what another has sent. The empty tenant has the deployment's own key.
+// Returns the key of one tenant. It is BLAKE3 in key derivation mode, with the context "sightline
+// 2026 media tenant". The input is the deployment's key, followed by the tenant's name.
+//
+// Tenants share no identities. So no tenant can probe which images another one has sent. The empty
+// tenant has the deployment's own key.
 contract::IdentityKey tenant_key(const contract::IdentityKey& deployment, std::string_view tenant);
 
 }  // namespace sightline::media

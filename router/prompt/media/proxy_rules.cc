@@ -19,6 +19,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+// Returns whether two addresses have the same leading bits. An IPv4 address is never in a range of
+// IPv6.
 bool begins_alike(ByteView a, ByteView b, std::uint32_t bits) {
   if (a.size() != b.size() || bits > a.size() * 8) return false;
   for (std::size_t bit = 0; bit < bits; ++bit) {
@@ -35,12 +37,14 @@ bool is_in_range(const RemoteUrl& url, std::string_view range) {
   return bits && !first.empty() && begins_alike(url.address, first, *bits);
 }
 
-// True if the entry of the list means the URL's host.
+// Returns whether an entry of the list matches the host of the URL.
 bool covers(std::string_view entry, const RemoteUrl& url) {
   if (entry == "*") return true;
   if (entry.find('/') != entry.npos) return is_in_range(url, entry);
+  // The address is compared in bytes. "::1" and "0:0:0:0:0:0:0:1" are then equal.
   const Bytes address = address_of_literal(entry);
   if (!address.empty()) return address == url.address;
+  // An entry may end with a port. An IPv6 address without a port has already matched above.
   const std::size_t colon = entry.rfind(':');
   if (colon != entry.npos) {
     if (entry.substr(colon + 1) != std::to_string(url.port)) return false;
@@ -48,9 +52,11 @@ bool covers(std::string_view entry, const RemoteUrl& url) {
     const Bytes with_port = address_of_literal(entry);
     if (!with_port.empty()) return with_port == url.address;
   }
+  // A leading "." or "*." means the same as no prefix: the name and all names below it.
   if (entry.starts_with('*')) entry.remove_prefix(1);
   if (entry.starts_with('.')) entry.remove_prefix(1);
   if (entry.empty() || !url.host.ends_with(entry)) return false;
+  // "example.com" matches "a.example.com", but not "badexample.com".
   return url.host.size() == entry.size() || url.host[url.host.size() - entry.size() - 1] == '.';
 }
 

@@ -25,7 +25,7 @@ bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0; });
 }
 
-// Where the host stands: behind scheme and credentials, before port and path.
+// The position of the host: after the scheme and credentials, before the port and path.
 struct HostPlace {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -34,6 +34,7 @@ struct HostPlace {
 HostPlace host_place(std::string_view url) {
   const std::size_t scheme = url.find("://");
   std::size_t begin = scheme == url.npos ? 0 : scheme + 3;
+  // A backslash ends the host as well, because browsers read it as a slash.
   const std::size_t path = std::min(url.find_first_of("/?#\\", begin), url.size());
   const std::size_t at = url.substr(0, path).rfind('@');
   if (at != url.npos && at >= begin) begin = at + 1;
@@ -41,6 +42,7 @@ HostPlace host_place(std::string_view url) {
 }
 
 Result<std::string> ascii_host(std::string_view host) {
+  // The object is created once and never freed. ICU allows all threads to use it.
   static const UIDNA* const kRules = [] {
     UErrorCode failed = U_ZERO_ERROR;
     UIDNA* rules = uidna_openUTS46(UIDNA_NONTRANSITIONAL_TO_ASCII | UIDNA_USE_STD3_RULES |
@@ -64,14 +66,16 @@ Result<std::string> ascii_host(std::string_view host) {
   return std::string(ascii.data(), static_cast<std::size_t>(size));
 }
 
-// The URL with its host in ASCII, and blanks and bytes beyond ASCII behind it percent-encoded, as
-// the engine's client encodes them: people paste such URLs, and libcurl refuses blanks.
+// Returns the URL with its host in ASCII. Blanks and bytes beyond ASCII after the host are
+// percent-encoded, as the engine's client does. People paste URLs like that, and libcurl rejects
+// blanks.
 Result<std::string> encoded(std::string_view url) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   const HostPlace place = host_place(url);
   std::string_view host = url.substr(place.begin, place.end - place.begin);
   std::string text(url.substr(0, place.begin));
-  // What an escape in a host means, readers disagree about.
+  // Programs disagree about the meaning of an escape in a host. The checked host and the requested
+  // one could then differ.
   if (host.find('%') != host.npos) return malformed();
   if (is_ascii(host)) {
     text += host;
@@ -122,6 +126,7 @@ Bytes address_of_literal(std::string_view text) {
 }
 
 Result<RemoteUrl> read_remote_url(std::string_view url) {
+  // A C string would end at this byte, and the check would see another URL than libcurl.
   if (url.find('\0') != url.npos) return malformed();
   RemoteUrl read;
   read.text = SL_TRY(encoded(url));
@@ -140,6 +145,7 @@ Result<RemoteUrl> read_remote_url(std::string_view url) {
   std::transform(read.host.begin(), read.host.end(), read.host.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
+  // The rest of the router compares hosts without brackets and without a final dot.
   if (read.host.starts_with('[')) read.host = read.host.substr(1, read.host.size() - 2);
   if (read.host.ends_with('.')) read.host.pop_back();
   if (read.host.empty()) return malformed();

@@ -7,7 +7,7 @@
 namespace sightline::model {
 namespace {
 
-// The placeholder token of a modality; nothing when the model has none.
+// The placeholder token of a modality. Absent if the model has no token for it.
 std::optional<TokenId> placeholder_of(const Placeholders& placeholders, PlaceholderKind modality) {
   switch (modality) {
     case PlaceholderKind::Image:
@@ -24,6 +24,9 @@ bool counts_match(const Rendered& rendered, std::span<const MediaItem> items,
                   const Placeholders& placeholders) {
   for (const PlaceholderKind modality :
        {PlaceholderKind::Image, PlaceholderKind::Video, PlaceholderKind::Audio}) {
+    // The router cannot see which placeholders come from the user's text. It only sees that their
+    // number is wrong. A wrong assignment would give wrong block keys, and therefore nothing is
+    // claimed then.
     const auto items_of_it = std::count_if(items.begin(), items.end(), [&](const MediaItem& item) {
       return item.modality == modality;
     });
@@ -35,13 +38,13 @@ bool counts_match(const Rendered& rendered, std::span<const MediaItem> items,
   return true;
 }
 
-// Walks the items of one modality in order.
+// Iterates over the items of one modality in their order.
 class ItemsOf {
  public:
   ItemsOf(std::span<const MediaItem> items, PlaceholderKind modality)
       : items_(items), modality_(modality) {}
 
-  // Index of the next item; counts_match has made sure that there is one.
+  // Returns the index of the next item. counts_match() has checked that it exists.
   std::size_t next() {
     while (items_[at_].modality != modality_) ++at_;
     return at_++;
@@ -53,7 +56,7 @@ class ItemsOf {
   std::size_t at_ = 0;
 };
 
-// Where the next placeholder stands; the number of tokens if there is none.
+// The position of the next placeholder, or the number of tokens if no placeholder follows.
 std::size_t next_placeholder(std::span<const TokenId> tokens, const Placeholders& placeholders) {
   std::size_t at = 0;
   while (at < tokens.size() && placeholders.image != tokens[at] &&
@@ -67,6 +70,8 @@ void append(std::vector<TokenId>& out, std::span<const TokenId> tokens) {
   out.insert(out.end(), tokens.begin(), tokens.end());
 }
 
+// The rendered tokens as they are. exact_tokens stays 0, and so no block of the prompt is looked
+// up.
 Prompt unexpanded(const Rendered& rendered, Certainty certainty) {
   Prompt prompt;
   prompt.tokens.assign(rendered.tokens.begin(), rendered.tokens.end());
@@ -107,6 +112,7 @@ Result<Prompt> expand(const Rendered& rendered, std::span<const MediaItem> items
   ItemsOf videos(items, PlaceholderKind::Video);
   auto rest = rendered.tokens;
   for (;;) {
+    // A prompt without items has no placeholders either, by counts_match(). It needs no search.
     const std::size_t at = items.empty() ? rest.size() : next_placeholder(rest, placeholders);
     append(prompt.tokens, rest.first(at));
     if (at == rest.size()) break;
@@ -114,12 +120,15 @@ Result<Prompt> expand(const Rendered& rendered, std::span<const MediaItem> items
     const std::size_t item = placeholders.image == token ? images.next() : videos.next();
     const auto length = items[item].tokens;
     if (!length) {
+      // The engine will insert an unknown number of tokens here. All later block keys depend on
+      // this number.
       prompt.exact_tokens = prompt.tokens.size();
       prompt.certainty = Certainty::UnknownMedia;
       append(prompt.tokens, rest.subspan(at));
       return prompt;
     }
     rest = rest.subspan(at + 1);
+    // This is checked before the insertion, because one item may have a huge number of tokens.
     if (prompt.tokens.size() + *length + rest.size() > rendered.tokens_max) {
       return too_long(rendered.tokens_max);
     }

@@ -10,22 +10,26 @@
 namespace sightline::model {
 namespace {
 
+// The sides of the resized image in units. A unit is `merge` patches wide and becomes one token.
 struct Resized {
   std::uint64_t height = 0;
   std::uint64_t width = 0;
 };
 
-// transformers 5.23 models/qwen2_vl smart_resize, in its own order of floating-point operations:
-// the results are compared with limits and rounded, so another order would differ at the edges.
-// Python divides the area exactly and rounds once; so do doubles up to kAreaMax.
-// A side below half a factor rounds to 0, and the area with it: the lower limit then decides.
+// Follows smart_resize of transformers 5.23 (models/qwen2_vl), with the same order of
+// floating-point operations. The results are rounded and compared with limits, and another order
+// would differ at the edges. Python divides the area exactly and rounds once. Doubles do the same
+// up to kAreaMax.
+//
+// A side below half a unit rounds to 0, and so does the area. The lower limit then decides.
 Resized smart_resize(const ImageRule& rule, ImageSize size) {
   const double factor = double{1} * rule.patch * rule.merge;
   const double height = size.height;
   const double width = size.width;
   const auto pixels_min = static_cast<double>(rule.pixels_min);
   const auto pixels_max = static_cast<double>(rule.pixels_max);
-  double rows = std::nearbyint(height / factor);  // half to even, as Python's round
+  // Rounds halves to even, as Python's round() does.
+  double rows = std::nearbyint(height / factor);
   double columns = std::nearbyint(width / factor);
   const double area = rows * factor * (columns * factor);
   if (area > pixels_max) {
@@ -64,6 +68,7 @@ Result<ImageTokens> count_image_tokens(const ModelProfile& profile, ImageSize si
     return client_error(ErrorCode::Unsupported,
                         "no image rule is known for models of type \"" + profile.model_type + "\"");
   }
+  // The products of the checks fit in 64 bits, because each side has 32 bits.
   const std::uint64_t longer = std::max(size.width, size.height);
   const std::uint64_t shorter = std::min(size.width, size.height);
   if (shorter == 0) return client_error(ErrorCode::InvalidArgument, "a side of the image is 0");
@@ -71,6 +76,7 @@ Result<ImageTokens> count_image_tokens(const ModelProfile& profile, ImageSize si
   if (longer * shorter > kAreaMax) return too_large(size);
   const Resized units = smart_resize(rule, size);
   const std::uint64_t patches = units.height * units.width * rule.merge * rule.merge;
+  // The counts are 32-bit numbers, and the patches are the largest of them.
   if (patches > std::numeric_limits<std::uint32_t>::max()) return too_large(size);
   return ImageTokens{static_cast<std::uint32_t>(units.height * rule.merge),
                      static_cast<std::uint32_t>(units.width * rule.merge),

@@ -10,11 +10,13 @@
 namespace sightline::model {
 namespace {
 
-constexpr std::uint32_t kPatchMax = 1024;  // sides in pixels; far above any model's
+// Limits of the values in a preprocessor configuration, far above those of any model. The sides are
+// in pixels.
+constexpr std::uint32_t kPatchMax = 1024;
 constexpr std::uint32_t kMergeMax = 64;
 constexpr std::uint64_t kPixelsLimitMax = std::uint64_t{1} << 40U;
 
-// The operator's file is at fault.
+// An error that blames the operator's file.
 Error wrong(std::string_view file, std::string_view what) {
   return Error{.code = ErrorCode::InvalidArgument,
                .blame = Blame::Internal,
@@ -28,25 +30,26 @@ Result<json::Document> parse_object(std::string_view file, const std::string& te
   return document;
 }
 
-// Member that is neither absent nor null.
+// Returns a member. A null counts as absent.
 std::optional<json::Value> member(const json::Value& object, std::string_view name) {
   const auto value = object.find(name);
   return value && !value->is(json::Kind::Null) ? value : std::nullopt;
 }
 
-// A file's object together with its name, for errors.
+// A JSON object and the name of its file, for errors.
 struct Section {
   std::string_view file;
   json::Value object;
 };
 
+// The name of an integer field and the values that it may have.
 struct Range {
   std::string_view field;
   std::uint64_t min = 0;
   std::uint64_t max = 0;
 };
 
-// An optional integer field, bounded.
+// Reads an optional integer field, and checks its range.
 Result<std::optional<std::uint64_t>> read_integer(const Section& section, const Range& range) {
   const auto value = member(section.object, range.field);
   if (!value) return std::optional<std::uint64_t>{};
@@ -63,6 +66,8 @@ ModelFamily family_of(const json::Value& config, std::string_view model_type) {
   if (model_type == "qwen2_vl") return ModelFamily::Qwen2Vl;
   if (model_type == "qwen2_5_vl") return ModelFamily::Qwen2_5Vl;
   if (model_type == "qwen3_vl" || model_type == "qwen3_vl_moe") return ModelFamily::Qwen3Vl;
+  // Each of these fields marks a model that takes media by some other rule. Its images have no
+  // known number of tokens, and its prompts must not count as plain text.
   for (const std::string_view sign :
        {"vision_config", "audio_config", "thinker_config", "image_token_id", "image_token_index",
         "mm_vision_tower", "visual", "img_processor"}) {
@@ -83,13 +88,15 @@ Result<Placeholders> read_placeholders(const Section& config) {
   ids.video = SL_TRY(read_token_id(config, "video_token_id"));
   ids.vision_start = SL_TRY(read_token_id(config, "vision_start_token_id"));
   ids.vision_end = SL_TRY(read_token_id(config, "vision_end_token_id"));
+  // Without this id the router could not find the images in a prompt.
   if (!ids.image) {
     return wrong(config.file, "\"image_token_id\" is missing; a Qwen vision model needs it");
   }
   return ids;
 }
 
-// Where HF transformers 5 looks for a pixel limit: the old name wins over "size".
+// The names of a pixel limit, in the order in which transformers 5 reads them. The old name has
+// priority over "size".
 struct LimitNames {
   std::string_view old_name;
   std::string_view edge;
@@ -112,8 +119,8 @@ Result<std::optional<std::uint64_t>> read_limit(const Section& processor, LimitN
   return limit;
 }
 
-// Class defaults of Qwen2VLImageProcessor (transformers 5.23), which serves all the Qwen families:
-// limits and patches of another family stand in its files or nowhere.
+// The defaults of the class Qwen2VLImageProcessor (transformers 5.23), which serves all Qwen
+// families. A model whose limits or patches differ has them in its files.
 constexpr ImageRule kRuleDefault{
     .patch = 14, .merge = 2, .pixels_min = 56 * 56, .pixels_max = 28 * 28 * 1280};
 
@@ -133,7 +140,8 @@ Result<ImageRule> read_rule(const Section& processor) {
   return rule;
 }
 
-// The image processor's settings: nested in processor_config.json if there, else their own file.
+// Reads the settings of the image processor. An "image_processor" in processor_config.json has
+// priority over preprocessor_config.json.
 Result<ImageRule> read_image_rule(const ModelFiles& files) {
   if (files.processor) {
     const auto document = SL_TRY(parse_object(kProcessorFile, *files.processor));
@@ -141,6 +149,7 @@ Result<ImageRule> read_image_rule(const ModelFiles& files) {
       return read_rule({kProcessorFile, *nested});
     }
   }
+  // A guess would give wrong token counts, and with them wrong block keys.
   if (!files.preprocessor) {
     return wrong(kPreprocessorFile, "is missing; without it the tokens of an image are not known");
   }
@@ -148,7 +157,8 @@ Result<ImageRule> read_image_rule(const ModelFiles& files) {
   return read_rule({kPreprocessorFile, document.root()});
 }
 
-// As vLLM 0.32 derives max_model_len: positions, stretched by a rope scaling factor.
+// Computes the limit as vLLM 0.32 derives max_model_len: the positions, multiplied by the rope
+// scaling factor.
 Result<std::optional<std::uint32_t>> read_tokens_max(const json::Value& config) {
   constexpr std::uint64_t kTokensMax = std::numeric_limits<std::uint32_t>::max();
   const json::Value text = member(config, "text_config").value_or(config);
@@ -165,6 +175,8 @@ Result<std::optional<std::uint32_t>> read_tokens_max(const json::Value& config) 
     const auto factor = member(*rope, "factor");
     const auto original = SL_TRY(
         read_integer({kConfigFile, *rope}, {"original_max_position_embeddings", 1, kTokensMax}));
+    // For "yarn" the factor applies to the original positions. For "su", "longrope" and "llama3"
+    // vLLM does not apply it.
     if (name == "yarn" && original) tokens = static_cast<double>(*original);
     const bool is_stretched = name != "su" && name != "longrope" && name != "llama3";
     if (is_stretched && factor) tokens *= factor->number().value_or(1.0);
@@ -175,7 +187,7 @@ Result<std::optional<std::uint32_t>> read_tokens_max(const json::Value& config) 
   return std::optional{static_cast<std::uint32_t>(tokens)};
 }
 
-// A token as tokenizer_config.json writes it: text, or an object with "content".
+// A token in tokenizer_config.json is a string or an object with "content".
 std::optional<std::string> token_text(const json::Value& value) {
   if (const auto text = value.string()) return std::string(*text);
   const auto content = value.find("content");
@@ -200,7 +212,8 @@ Result<std::vector<SpecialToken>> read_special_tokens(const json::Value& config)
   return tokens;
 }
 
-// The named templates of tokenizer_config.json: a string, or a list of {"name", "template"}.
+// A named template of tokenizer_config.json. The field is a string, which is the "default"
+// template, or a list of {"name", "template"}.
 Result<std::optional<std::string>> named_template(const json::Value& config,
                                                   std::string_view name) {
   const auto value = member(config, "chat_template");
@@ -222,6 +235,7 @@ Result<std::optional<std::string>> named_template(const json::Value& config,
   return std::optional<std::string>{};
 }
 
+// The templates of one model, by their origin.
 struct Templates {
   std::optional<std::string> own_file;   // chat_template.jinja
   std::optional<std::string> processor;  // chat_template.json
@@ -229,7 +243,7 @@ struct Templates {
   std::optional<std::string> tools;      // its "tool_use" entry
 };
 
-// First of the candidates that exists.
+// The first candidate that exists, or an empty text.
 std::string first_of(std::initializer_list<const std::optional<std::string>*> candidates) {
   for (const auto* candidate : candidates) {
     if (*candidate) return **candidate;
@@ -255,8 +269,9 @@ Result<Done> read_tokenizer_config(const ModelFiles& files, ModelProfile& profil
     templates.tokenizer = SL_TRY(named_template(document.root(), "default"));
     templates.tools = SL_TRY(named_template(document.root(), "tool_use"));
   }
-  // vLLM asks the processor first, whose template is the .jinja or .json file, and the tokenizer
-  // first when there are tools; a .jinja file is the template of both.
+  // Without tools vLLM takes the template of the processor first, which is the .jinja or .json
+  // file. With tools it takes the tokenizer's template first. A .jinja file is the template of
+  // both.
   const Templates& t = templates;
   profile.chat_template = first_of({&t.own_file, &t.processor, &t.tokenizer, &t.tools});
   profile.chat_template_with_tools = first_of({&t.own_file, &t.tools, &t.tokenizer, &t.processor});

@@ -13,7 +13,7 @@
 
 namespace sightline::model {
 
-// Files of a Hugging Face model directory that decide about prompts.
+// The files of a Hugging Face model directory that influence prompts.
 inline constexpr std::string_view kConfigFile = "config.json";
 inline constexpr std::string_view kTokenizerFile = "tokenizer.json";
 inline constexpr std::string_view kTokenizerConfigFile = "tokenizer_config.json";
@@ -21,31 +21,37 @@ inline constexpr std::string_view kTemplateFile = "chat_template.jinja";
 inline constexpr std::string_view kTemplateJsonFile = "chat_template.json";
 inline constexpr std::string_view kPreprocessorFile = "preprocessor_config.json";
 inline constexpr std::string_view kProcessorFile = "processor_config.json";
-// Largest of these files that is read, in bytes.
+// Largest size in bytes at which one of these files is read. A larger file is an error.
 inline constexpr std::size_t kModelFileBytesMax = std::size_t{64} << 20U;
 
-// Their contents; an absent optional is a file that does not exist.
+// The contents of these files. An absent optional means that the file does not exist.
 struct ModelFiles {
-  std::string config;                           // required
-  std::optional<std::string> tokenizer_config;  // special tokens, chat template
+  // Required.
+  std::string config;
+  // Holds the special tokens and perhaps the chat template.
+  std::optional<std::string> tokenizer_config;
   std::optional<std::string> template_jinja;
   std::optional<std::string> template_json;
-  std::optional<std::string> preprocessor;  // required, or processor, for vision models
+  // A Qwen vision model needs this file, or an "image_processor" in the next one.
+  std::optional<std::string> preprocessor;
   std::optional<std::string> processor;
 };
 
-// How pictures become tokens.
+// The rules by which a model's images become tokens.
 enum class ModelFamily : std::uint8_t {
-  TextOnly,  // no media
+  TextOnly,  // takes no media
+  // The Qwen families have one rule (image_tokens.h).
   Qwen2Vl,
   Qwen2_5Vl,
   Qwen3Vl,
-  Unknown,  // takes media by a rule that is not known here
+  Unknown,  // takes media by a rule that the router does not know
 };
 
+// "text_only", "qwen2_vl", "qwen2_5_vl", "qwen3_vl" or "unknown".
 std::string_view name_of(ModelFamily family);
 
-// Token ids that stand for media in a rendered prompt (config.json).
+// Token ids that represent media in a rendered prompt, from config.json. `image` is required for
+// the Qwen families. The others may be absent.
 struct Placeholders {
   std::optional<TokenId> image;
   std::optional<TokenId> video;
@@ -53,37 +59,44 @@ struct Placeholders {
   std::optional<TokenId> vision_end;
 };
 
-// Parameters of the Qwen image rule: sides in pixels, areas in pixels.
+// Parameters of the Qwen image rule.
 struct ImageRule {
+  // Side of a patch, in pixels.
   std::uint32_t patch = 0;
+  // Patches per side that make one token.
   std::uint32_t merge = 0;
+  // Area of the smallest image after resizing, in pixels.
   std::uint64_t pixels_min = 0;
+  // Area of the largest image after resizing, in pixels.
   std::uint64_t pixels_max = 0;
 };
 
-// A named token as chat templates see it: "bos_token" = "<s>".
+// A special token as chat templates see it, for example "bos_token" = "<s>".
 struct SpecialToken {
   std::string name;
   std::string text;
 };
 
-// What the router knows about a model besides its tokenizer.
+// The settings of a model that influence prompts, besides its tokenizer.
 struct ModelProfile {
   ModelFamily family = ModelFamily::Unknown;
-  std::string model_type;  // config.json model_type
+  std::string model_type;  // "model_type" of config.json
   Placeholders placeholders;
-  ImageRule image_rule;  // meaningful for the Qwen families
-  // Longest prompt plus answer by the model's files; an engine may have been told otherwise.
+  ImageRule image_rule;  // valid for the Qwen families only
+  // Longest prompt plus answer, in tokens, by the model's files. An engine may run with another
+  // limit (--max-model-len). Absent if config.json gives no position limit.
   std::optional<std::uint32_t> tokens_max;
-  // bos_token, eos_token, pad_token, unk_token, … of tokenizer_config.json, in file order.
+  // The tokens that tokenizer_config.json names, in this order: bos_token, eos_token, unk_token,
+  // sep_token, pad_token, cls_token and mask_token.
   std::vector<SpecialToken> special_tokens;
-  // Jinja sources; empty if the model has none. With tools vLLM may take another template.
+  // Jinja sources, empty if the model has no template. For requests with tools vLLM may use another
+  // template, which is the second one.
   std::string chat_template;
   std::string chat_template_with_tools;
 };
 
-// Reads the files' contents. Errors: InvalidArgument naming file and field, blamed on the
-// operator's input (Blame::Internal).
+// Reads the contents of the files. Does no I/O. Errors: InvalidArgument with the name of the file
+// and the field. The operator's files are to blame, not the client (Blame::Internal).
 Result<ModelProfile> parse_model(const ModelFiles& files);
 
 }  // namespace sightline::model

@@ -20,12 +20,13 @@ Error unreadable(const fs::path& file, const std::string& what) {
   return Error{ErrorCode::InvalidArgument, Blame::Internal, false, file.string() + ": " + what, {}};
 }
 
-// Nothing if the file does not exist.
+// Absent if the file does not exist.
 Result<std::optional<std::string>> read_file(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
   if (error == std::errc::no_such_file_or_directory) return std::optional<std::string>{};
   if (error) return unreadable(file, error.message());
+  // The size is limited before the read, because --model-path may name any directory.
   if (size > model::kModelFileBytesMax) {
     return unreadable(file, "larger than " + std::to_string(model::kModelFileBytesMax) + " bytes");
   }
@@ -56,11 +57,13 @@ Result<model::ModelFiles> read_files(const fs::path& directory) {
   return files;
 }
 
+// Hashes names and contents of files, in the order of the calls.
 class FilesDigest {
  public:
   FilesDigest() { blake3_hasher_init_derive_key(&hasher_, "sightline 2026 model files"); }
 
-  // Lengths part a file from the next: no two lists of files give the same bytes.
+  // Each text follows its length. Without the lengths, two different lists of files could give the
+  // same bytes.
   void add(std::string_view name, std::string_view content) {
     add_text(name);
     add_text(content);
@@ -98,8 +101,8 @@ std::string digest_of(const model::ModelFiles& files, std::string_view tokenizer
   return digest.hex();
 }
 
-// The text that stands for an item where a template takes flat text: as vLLM 0.32 writes it for
-// the Qwen vision families (get_placeholder_str).
+// The texts that represent an item where a template takes flat text. vLLM 0.32 writes them for the
+// Qwen vision families (get_placeholder_str).
 chat::MediaPlaceholders flat_placeholders(model::ModelFamily family) {
   using model::ModelFamily;
   if (family != ModelFamily::Qwen2Vl && family != ModelFamily::Qwen2_5Vl &&
@@ -131,6 +134,7 @@ Result<std::shared_ptr<const LoadedModel>> load_model(const std::string& path) {
   model->profile = SL_TRY(model::parse_model(files));
   const std::string tokenizer = SL_TRY(read_required(directory / model::kTokenizerFile));
   auto created = tokenizer::Tokenizer::create(tokenizer);
+  // The parser of the tokenizer does not know the file's name.
   if (!created.ok()) {
     return with_context(std::move(created).error(), (directory / model::kTokenizerFile).string());
   }

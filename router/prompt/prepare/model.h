@@ -14,22 +14,28 @@
 
 namespace sightline::prepare {
 
-// All that turns a request into tokens. Thread safety: immutable.
+// All data that turns a request into tokens. Thread safety: immutable.
 struct LoadedModel {
   model::ModelProfile profile;
   std::unique_ptr<const tokenizer::Tokenizer> tokenizer;
-  // Absent: chat requests of this model are routed without overlap.
+  // The template of requests without tools. If the model has no template, the router routes its
+  // chat requests without overlap.
   std::optional<chat::ChatTemplate> chat_template;
-  // Taken for requests with tools, where the model names a template of its own for them.
+  // The template of requests with tools. It differs from the first one only if the model names a
+  // template of its own for tools.
   std::optional<chat::ChatTemplate> tools_template;
-  // BLAKE3 of the names and contents of the files that were read, 64 hexadecimal digits: processes
-  // that have the same make the same tokens of a request. Weights are not part of it.
+  // BLAKE3 of the names and contents of the files that were read, as 64 hexadecimal digits.
+  // Processes with the same digest make the same tokens of a request. The weights do not influence
+  // it.
   std::string files_digest;
 };
 
-// Reads a Hugging Face model directory: config.json and tokenizer.json are required,
-// tokenizer_config.json, chat_template.jinja or .json, preprocessor_config.json and
-// processor_config.json are taken if there. Errors name the file and what is wrong with it.
+// Reads a Hugging Face model directory. config.json and tokenizer.json are required. These files
+// are optional: tokenizer_config.json, chat_template.jinja or chat_template.json,
+// preprocessor_config.json and processor_config.json.
+//
+// Blocking I/O. Errors: InvalidArgument, not blamed on the client. The message names the file and
+// the fault.
 Result<std::shared_ptr<const LoadedModel>> load_model(const std::string& path);
 
 }  // namespace sightline::prepare

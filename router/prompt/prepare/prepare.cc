@@ -9,7 +9,7 @@ namespace {
 
 using openai::Modality;
 
-// vLLM 0.32's words, so that clients that look for them find them.
+// The message has the words of vLLM 0.32, because clients search for them.
 Error too_long(std::size_t tokens_max) {
   return limit_error(ErrorCode::InvalidArgument, "max-model-len",
                      "This model's maximum context length is " + std::to_string(tokens_max) +
@@ -18,6 +18,7 @@ Error too_long(std::size_t tokens_max) {
                      "input_tokens");
 }
 
+// A prompt without any known token. With Mismatch the router looks up no block of the prompt.
 Prepared unknown(Gap gap, std::vector<ResolvedMedia> media) {
   Prepared prepared{.media = std::move(media), .gap = gap};
   prepared.prompt.certainty = model::Certainty::Mismatch;
@@ -28,7 +29,7 @@ std::vector<model::MediaItem> items_of(const std::vector<ResolvedMedia>& media) 
   std::vector<model::MediaItem> items;
   items.reserve(media.size());
   for (const ResolvedMedia& item : media) {
-    // Embeddings stand where an image would, with a length that only the engine knows.
+    // Embeddings take the place of an image. Only the engine knows their length.
     const auto modality = item.modality == Modality::Video   ? model::PlaceholderKind::Video
                           : item.modality == Modality::Audio ? model::PlaceholderKind::Audio
                                                              : model::PlaceholderKind::Image;
@@ -37,7 +38,7 @@ std::vector<model::MediaItem> items_of(const std::vector<ResolvedMedia>& media) 
   return items;
 }
 
-// True if the template printed the items that the request has, in its order.
+// Returns whether the template printed exactly the items of the request, in its order.
 bool same_order(const std::vector<chat::MediaSlot>& rendered,
                 const std::vector<openai::MediaPart>& parts) {
   if (rendered.size() != parts.size()) return false;
@@ -68,6 +69,8 @@ Result<std::vector<TokenId>> tokens_of(const LoadedModel& model, std::string_vie
     SL_TRY(model.tokenizer->encode(text, tokens));
     return tokens;
   }
+  // With a token cache the limit already holds while tokenizing. It ends before a long text is
+  // tokenized to its end.
   const EncodeUntil until{.tokens_max = options.tokens_max, .left = options.left};
   const bool fits = SL_TRY(options.token_cache->encode(text, until, tokens));
   if (!fits) return too_long(options.tokens_max);
@@ -77,6 +80,7 @@ Result<std::vector<TokenId>> tokens_of(const LoadedModel& model, std::string_vie
 Result<Prepared> prepare_chat(const LoadedModel& model, const openai::ApiRequest& request,
                               std::vector<ResolvedMedia> media, const PromptOptions& options) {
   const openai::ChatBody& chat = *request.chat();
+  // vLLM uses a second template for requests with tools, if the model has one (model_directory.cc).
   const auto& chosen =
       chat.tools && model.tools_template ? model.tools_template : model.chat_template;
   if (!chosen) return unknown(Gap::NoTemplate, std::move(media));
@@ -89,6 +93,8 @@ Result<Prepared> prepare_chat(const LoadedModel& model, const openai::ApiRequest
                                       .continue_final_message = chat.continue_final_message};
   auto rendered = chosen->render(input, options.now);
   if (!rendered.ok()) {
+    // An InvalidArgument comes from the template itself, and the engine would report it too. Any
+    // other error is a limit of this interpreter. The request is then routed without overlap.
     const bool ours = rendered.error().code != ErrorCode::InvalidArgument;
     if (ours) return unknown(Gap::TemplateUnsupported, std::move(media));
     return std::move(rendered).error();
@@ -97,6 +103,7 @@ Result<Prepared> prepare_chat(const LoadedModel& model, const openai::ApiRequest
   auto expanded = model::expand({.tokens = tokens, .tokens_max = options.tokens_max},
                                 items_of(media), model.profile.placeholders);
   if (!expanded.ok()) {
+    // expand() reports its own words. The client gets the engine's.
     if (expanded.error().code == ErrorCode::TooLarge) return too_long(options.tokens_max);
     return std::move(expanded).error();
   }
@@ -104,6 +111,8 @@ Result<Prepared> prepare_chat(const LoadedModel& model, const openai::ApiRequest
                     .prompt = std::move(expanded).value(),
                     .media = std::move(media)};
   prepared.gap = gap_of(prepared.prompt.certainty);
+  // A template may reorder or drop items. The n-th placeholder then belongs to another item than
+  // expand() assumed.
   if (!same_order(rendered->media, chat.media)) {
     prepared.gap = Gap::PlaceholderMismatch;
     prepared.prompt.exact_tokens = 0;
@@ -146,10 +155,12 @@ std::string_view name_of(Gap gap) {
 
 Result<Prepared> prepare_prompt(const LoadedModel& model, const openai::ApiRequest& request,
                                 std::vector<ResolvedMedia> media, const PromptOptions& options) {
+  // The field changes the prompt, so even the first token would be a guess.
   if (request.uncounted_field) return unknown(Gap::UncountedField, std::move(media));
   auto prepared = request.chat() != nullptr
                       ? prepare_chat(model, request, std::move(media), options)
                       : prepare_completion(model, *request.completion(), options);
+  // Completions with token ids have passed no other check of their length.
   if (prepared.ok() && prepared->is_exact() &&
       prepared->prompt.tokens.size() > options.tokens_max) {
     return too_long(options.tokens_max);

@@ -23,19 +23,20 @@ using openai::MediaPart;
 using openai::Modality;
 
 Error at_item(Error error, const MediaPart& part) {
+  // An error that names a more exact parameter keeps it.
   if (error.param.empty()) error.param = part.path;
   return with_context(std::move(error), part.path);
 }
 
-// What is to be downloaded for a request.
+// The downloads that a request needs.
 struct Wanted {
   media::FetchOrder order;
-  // Where the item's bytes are among the order's; parallel to the items, nothing: they are inline.
+  // For each item the index of its download in the order. Absent for inline items.
   std::vector<std::optional<std::size_t>> places;
 };
 
-// Adds the URLs of the images, or those of the other media. All items are looked at before the
-// first download begins.
+// Adds the URLs of the images, or those of the other media. All items are checked before the first
+// download begins.
 Result<Done> add_urls(std::span<const MediaPart> media, bool of_images, Wanted& wanted) {
   std::map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < media.size(); ++i) {
@@ -45,6 +46,7 @@ Result<Done> add_urls(std::span<const MediaPart> media, bool of_images, Wanted& 
     if (!source.ok()) return at_item(source.error(), part);
     const auto* remote = std::get_if<media::RemoteImage>(&*source);
     if (remote == nullptr) continue;
+    // A client may send one URL for many items. Only one download runs for it.
     const auto [place, is_new] = places.emplace(remote->url, wanted.order.urls.size());
     if (is_new) wanted.order.urls.emplace_back(remote->url);
     wanted.places[i] = place->second;
@@ -55,22 +57,25 @@ Result<Done> add_urls(std::span<const MediaPart> media, bool of_images, Wanted& 
 Result<Wanted> wanted_of(std::span<const MediaPart> media, std::uint64_t bytes_max) {
   Wanted wanted{.order = {.urls = {}, .bytes_max = bytes_max},
                 .places = std::vector<std::optional<std::size_t>>(media.size())};
+  // The images come first, because FetchOrder::images is a number of leading URLs.
   SL_TRY(add_urls(media, true, wanted));
   wanted.order.images = wanted.order.urls.size();
   SL_TRY(add_urls(media, false, wanted));
   return wanted;
 }
 
-// A download order under way. Shared with the fetcher's callback, which may outlive the request.
+// The result of a download order. The callback of the fetcher shares it, and may run after the end
+// of the request.
 struct Pending {
   Gate done;
   media::Fetched fetched;
 };
 
 Result<ByteView> inline_bytes(const media::InlineImage& image, const MediaRules& rules) {
-  // One buffer a thread: the bytes are needed for their hash and header only.
+  // One buffer per thread, because the bytes are needed for their hash and header only.
   static thread_local Bytes buffer;
   const std::size_t bound = media::base64_bytes_max(image.payload.size());
+  // The bound of the decoded size is up to 2 bytes too high, because of the padding.
   if (bound > rules.image_bytes_max + 2) {
     return limit_error(ErrorCode::TooLarge, "media-image-bytes-max",
                        "the image is larger than " + std::to_string(rules.image_bytes_max) +
@@ -96,6 +101,8 @@ Result<Done> measure(ByteView bytes, const model::ModelProfile& profile, Resolve
       model::count_image_tokens(profile, {.width = item.width, .height = item.height});
   if (count.ok()) {
     item.tokens = count->tokens;
+    // Unsupported means that the model's rule is unknown. The request is then routed without the
+    // length of this image.
   } else if (count.error().code != ErrorCode::Unsupported) {
     return count.error();
   }
@@ -110,6 +117,7 @@ Result<ResolvedMedia> resolve(const MediaPart& part, const std::shared_ptr<const
   if (download) {
     bytes = *download;
   } else {
+    // download_media() has fetched all remote images. Only an inline image is left.
     const auto source = SL_TRY(media::classify_url(part.url->string().value_or("")));
     bytes = SL_TRY(inline_bytes(std::get<media::InlineImage>(source), rules));
   }
@@ -156,7 +164,7 @@ Task<Result<Downloads>> download_media(std::span<const MediaPart> media, media::
   const auto pending = std::make_shared<Pending>();
   const auto executor = co_await asio::this_coro::executor;
   auto arrived = [pending, executor](media::Fetched fetched) {
-    // The result is handed over on the I/O thread, which alone touches pending.
+    // Only the I/O thread uses `pending`, and so the result moves there first.
     auto hand_over = [pending, fetched = std::move(fetched)]() mutable {
       pending->fetched = std::move(fetched);
       pending->done.open();
@@ -169,6 +177,7 @@ Task<Result<Downloads>> download_media(std::span<const MediaPart> media, media::
   co_await pending->done.wait();
   media::Fetched& fetched = pending->fetched;
   if (fetched.error) {
+    // Other errors concern all items of the request, for example a full budget.
     const bool is_of_one = fetched.error->blame == Blame::Client && fetched.error->param.empty();
     if (!is_of_one) co_return std::move(*fetched.error);
     const auto failed = std::find(wanted.places.begin(), wanted.places.end(), fetched.failed);
@@ -196,7 +205,7 @@ Result<std::vector<ResolvedMedia>> resolve_media(const openai::ApiRequest& reque
 }
 
 std::string data_url_of(const ResolvedMedia& item) {
-  // The engine decides by the bytes; a type is written because the form has a place for it.
+  // The engine decides by the bytes. The URL has a type because its syntax has a place for it.
   return data_url("data:" + (item.width > 0 ? "image/" + item.outcome : kAnyType), *item.fetched);
 }
 

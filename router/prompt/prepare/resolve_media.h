@@ -21,50 +21,59 @@
 
 namespace sightline::prepare {
 
-// A media item of a request with what its bytes say.
+// A media item of a request, with the facts that its bytes give.
 struct ResolvedMedia {
   openai::Modality modality = openai::Modality::Image;
-  // Name under which the engine shall keep it: MediaId of the bytes in hexadecimal. Empty for
-  // items whose bytes the router does not see; those keep what the client sent.
+  // The name under which the engine keeps the item: the MediaId of the bytes in hexadecimal digits.
+  // It is empty for items whose bytes the router does not see. These keep the name that the client
+  // sent.
   std::string identifier;
-  // Size as the engine measures it; 0 when the format is not known here.
+  // Size in pixels as the engine measures it, 0 if the router does not know the format.
   std::uint32_t width = 0;
   std::uint32_t height = 0;
-  std::optional<std::uint32_t> tokens;  // placeholder tokens, nothing when unknown
-  // "jpeg", "png", … or "unknown", "not_image": metric label.
+  // Placeholder tokens, absent if unknown.
+  std::optional<std::uint32_t> tokens;
+  // The label of the metric: a format (for example "jpeg" or "png"), "unknown" or "not_image".
   std::string outcome;
-  // The bytes of a downloaded image, absent for inline ones.
+  // The bytes of a downloaded image. Null for inline images.
   std::shared_ptr<const Bytes> fetched;
 };
 
-// What the resolving of media depends on besides the request; the references outlive the calls.
+// The data that resolve_media() needs besides the request. The references must live longer than the
+// calls.
 struct MediaRules {
   const model::ModelProfile& profile;
   const contract::IdentityKey& key;
+  // media.image_bytes_max: encoded bytes of one image.
   std::uint64_t image_bytes_max = 20U << 20U;
 };
 
-// Downloads of a request, parallel to its media items; empty for inline ones.
+// The downloads of a request, parallel to its media items. Null for inline ones.
 using Downloads = std::vector<std::shared_ptr<const Bytes>>;
 
-// Downloads every item with an http(s) URL, of whatever modality, once all items are found
-// well-formed: a URL that several items have once, all together bytes_max at most. Ends the
-// downloads when the client has left. Must run on an I/O thread; a stop may be asked for on it. The
-// items outlive it.
-// Errors: those of media::classify_url() and Fetcher::fetch(), param naming the item at fault.
+// Downloads every item with an http or https URL, of any modality. It first checks the form of all
+// items. A URL that several items have is downloaded once. All downloads together have at most
+// bytes_max bytes. When `left` is stopped, the downloads end.
+//
+// Must run on an I/O thread. The stop may be requested on this thread. The items must live longer
+// than the task.
+//
+// Errors: those of media::classify_url() and Fetcher::fetch(). `param` names the item at fault.
 Task<Result<Downloads>> download_media(std::span<const openai::MediaPart> media,
                                        media::Fetcher& fetcher, std::uint64_t bytes_max,
                                        std::stop_token left);
 
-// Identity, size and token count of every item. Blocking work: decodes and hashes the bytes.
-// Errors: the client's, param naming the item.
+// Computes identity, size and token count of every item. Blocking work: decodes and hashes the
+// bytes. A completion request has no items.
+//
+// Errors: blamed on the client, `param` names the item.
 Result<std::vector<ResolvedMedia>> resolve_media(const openai::ApiRequest& request,
                                                  const Downloads& downloads,
                                                  const MediaRules& rules);
 
-// The bytes as "data:<mime>;base64,…" for the engine.
+// Returns the downloaded bytes as "data:<mime>;base64,…" for the engine.
 std::string data_url_of(const ResolvedMedia& item);
-// The same of bytes that nobody has looked at.
+// Does the same for bytes of unknown format.
 std::string data_url_of(ByteView bytes);
 
 }  // namespace sightline::prepare

@@ -14,14 +14,18 @@
 namespace sightline::prepare {
 namespace {
 
-// Shorter pieces are tokenized faster than looked up and kept.
+// Smaller pieces are tokenized faster than they are looked up and kept.
 constexpr std::size_t kPieceBytesMin = 128;
-// Longer ones hold no place to cut for very long: no text that people or programs write.
+// Larger pieces have no place to cut over a long distance. No text of people or programs looks like
+// that.
 constexpr std::size_t kPieceBytesMax = 64U << 10U;
-// What an entry takes besides its ids: nodes of list and map, control block, allocator.
+// Memory of an entry besides its ids: the nodes of list and map, the control block, the allocator's
+// overhead.
 constexpr std::uint64_t kEntryBytes = 256;
-constexpr std::uint64_t kTextShare = 32;  // of the room, that one text may take
-// English text has one token for every four to five bytes.
+// One text may add at most this part of the memory. So a single long text cannot evict everything
+// else.
+constexpr std::uint64_t kTextShare = 32;
+// English text has one token per four to five bytes.
 constexpr std::size_t kBytesPerTokenGuess = 4;
 
 }  // namespace
@@ -51,8 +55,10 @@ std::optional<TokenCache::Ids> TokenCache::Shard::find(const Key& key,
   const auto found = entries.find(key);
   if (found == entries.end()) return std::nullopt;
   const Entries::iterator entry = found->second;
+  // A hit moves the entry to the front of the list of used entries.
   used.splice(used.begin(), entry->was_used ? used : fresh, entry);
   used_bytes += std::exchange(entry->was_used, true) ? 0 : bytes_of(entry->ids.count);
+  // The used entries have a limit. Without it, new pieces would have no room.
   while (used_bytes > used_bytes_max) {
     const auto last = std::prev(used.end());
     last->was_used = false;
@@ -64,6 +70,7 @@ std::optional<TokenCache::Ids> TokenCache::Shard::find(const Key& key,
 
 void TokenCache::Shard::evict(std::uint64_t bytes_max, Entries& evicted) {
   while (bytes > bytes_max) {
+    // Entries that came once are evicted first.
     Entries& from = fresh.empty() ? used : fresh;
     const auto last = std::prev(from.end());
     entries.erase(last->key);
@@ -76,6 +83,7 @@ void TokenCache::Shard::evict(std::uint64_t bytes_max, Entries& evicted) {
 TokenCache::Entries TokenCache::Shard::insert(Entries& entry, std::uint64_t bytes_max) {
   Entries evicted;
   const MutexLock lock(mutex);
+  // Another thread may have inserted the same key meanwhile.
   if (!entries.emplace(entry.front().key, entry.begin()).second) return evicted;
   bytes += bytes_of(entry.front().ids.count);
   fresh.splice(fresh.begin(), entry);
@@ -102,6 +110,8 @@ std::size_t TokenCache::forget(const Entries& evicted) {
 void TokenCache::add(const Key& key, std::span<const TokenId> ids) {
   const std::uint64_t bytes = bytes_of(ids.size());
   Shard& shard = shards_[key.high % kShards];
+  // The budget is shared with other users of memory. The cache replaces its own entries before it
+  // takes more.
   if (options_.memory != nullptr && !options_.memory->take(bytes)) {
     if (forget(shard.take_out(bytes)) < bytes || !options_.memory->take(bytes)) return;
   }
@@ -110,17 +120,18 @@ void TokenCache::add(const Key& key, std::span<const TokenId> ids) {
   Entries entry;
   entry.push_back({key, {std::move(copy), ids.size()}});
   bytes_.add(static_cast<double>(bytes));
-  // What is evicted is freed here, without the lock.
+  // The evicted entries are freed here, without the lock.
   const Entries evicted = shard.insert(entry, options_.bytes_max / kShards);
   forget(evicted);
   if (entry.empty()) return;
-  // Another thread was faster.
+  // Another thread has inserted this key first.
   bytes_.add(-static_cast<double>(bytes));
   if (options_.memory != nullptr) options_.memory->give(bytes);
 }
 
 bool TokenCache::give_back(std::size_t bytes) {
   std::size_t given = 0;
+  // Starts with another shard each time. Otherwise the same shard would always lose its entries.
   for (std::size_t i = 0; i < kShards && given < bytes; ++i) {
     Shard& shard = shards_[next_given_.fetch_add(1) % kShards];
     given += forget(shard.take_out(std::numeric_limits<std::uint64_t>::max()));
@@ -144,6 +155,7 @@ bool TokenCache::encode_piece(const tokenizer::Piece& piece, std::uint64_t& room
   const std::size_t begin = out.size();
   tokenizer_.encode_piece(piece, out);
   const std::uint64_t bytes = bytes_of(out.size() - begin);
+  // The share of this text has no room for the piece.
   if (bytes > room_bytes) return false;
   room_bytes -= bytes;
   add(key, std::span(out).subspan(begin));
@@ -161,6 +173,8 @@ Result<bool> TokenCache::encode(std::string_view text, const EncodeUntil& until,
   while (const auto piece = pieces.next()) {
     if (until.left.stop_requested()) return client_error(ErrorCode::Cancelled, "the client left");
     const std::size_t size = piece->text.size();
+    // A long piece takes long to tokenize. It is skipped if even its least number of ids does not
+    // fit.
     fits = size <= kPieceBytesMax || out.size() + tokenizer_.ids_min(*piece) <= until.tokens_max;
     if (!fits) break;
     (encode_piece(*piece, room_bytes, out) ? hit_bytes : miss_bytes) += size;

@@ -24,47 +24,59 @@
 
 namespace sightline::prepare {
 
+// The limits of a token cache and its secret.
 struct TokenCacheOptions {
-  std::uint64_t bytes_max = 0;   // of memory; 0: nothing is kept
-  ByteBudget* memory = nullptr;  // what it is charged to; outlives the cache. Null: to nothing
-  // Random and known to nobody: it keeps a client from making two texts that look alike here.
+  // Memory in bytes (model.token_cache_bytes_max). With 0 the cache keeps nothing.
+  std::uint64_t bytes_max = 0;
+  // A budget that the cache's memory counts towards, or null. It must live longer than the cache.
+  ByteBudget* memory = nullptr;
+  // The secret of the hash. It must be random, because a client that knew it could make two texts
+  // with one key.
   std::array<std::uint8_t, 192> secret{};
 };
 
-// When tokenizing may end early.
+// The conditions that end encode() early.
 struct EncodeUntil {
+  // The most ids that are useful.
   std::size_t tokens_max = 0;
-  std::stop_token left{};  // nobody waits for the ids any more
+  // Stopped when the client has left.
+  std::stop_token left{};
 };
 
-// The token ids of text that was tokenized lately, so that the turns of a conversation, and the
-// beginning of a text that grew, are looked up instead of tokenized again.
+// Keeps the token ids of recent text. The turns of a conversation, or the beginning of a text that
+// grew, are then looked up instead of tokenized again.
 //
-// Kept are pieces (tokenizer::Pieces), whose ids follow from their bytes alone, under a 128-bit
-// keyed hash (XXH3) of these bytes and their length: ids are those of Tokenizer::encode but for a
-// collision, which nobody can look for without the secret.
+// The cache keeps pieces (tokenizer::Pieces), whose ids follow from their bytes alone. The key of a
+// piece is a 128-bit hash of its bytes (XXH3 with a secret) and its length. The ids equal those of
+// Tokenizer::encode, except after a collision. Without the secret no client can search for
+// collisions.
 //
-// A piece that is new may push out pieces that were never asked for again; pieces that were have
-// three quarters of the room and give it up to one another only, least recently used first. One
-// text adds at most 1/32 of the room.
-// Thread safety: encode() from any thread; a lock is held for look-ups, never while tokenizing.
+// A new piece may evict pieces that were not requested again. Pieces that were requested again keep
+// three quarters of the memory. They evict only one another, the least recently used first. One
+// text adds at most 1/32 of the memory.
+//
+// Thread safety: encode() may run on any thread. A lock is held for look-ups, and never while
+// tokenizing.
 class TokenCache {
  public:
-  // tokenizer and metrics must outlive the cache.
+  // The tokenizer and the metrics must live longer than the cache.
   TokenCache(const tokenizer::Tokenizer& tokenizer, const TokenCacheOptions& options,
              runtime::Metrics& metrics);
   ~TokenCache();
 
-  // As Tokenizer::encode, which it also gives the errors of; out is empty before. False, and out is
-  // of no use, if the ids are more than tokens_max: the rest is not tokenized then, and no piece
-  // of which it is certain beforehand. Error besides: Cancelled.
+  // Appends the ids of the text to `out`, which must be empty. Returns false if there are more than
+  // tokens_max ids. `out` is then not valid. In this case the rest of the text is not tokenized,
+  // and neither is a piece that surely does not fit.
+  //
+  // Errors: those of Tokenizer::encode, and Cancelled.
   Result<bool> encode(std::string_view text, const EncodeUntil& until, std::vector<TokenId>& out);
 
-  // Drops entries of this many bytes or somewhat more, or all; false if there were none. From any
-  // thread; takes about a millisecond for 64 MB.
+  // Drops entries of this many bytes or somewhat more, or all entries. Returns false if the cache
+  // was empty. Any thread may call it. It takes about a millisecond for 64 MB.
   bool give_back(std::size_t bytes);
 
  private:
+  // The name of a piece: its hash and its length.
   struct Key {
     std::uint64_t low = 0;
     std::uint64_t high = 0;
@@ -82,22 +94,31 @@ class TokenCache {
   struct Entry {
     Key key;
     Ids ids;
-    bool was_used = false;  // stands in `used`
+    // True if the entry is in the list `used`.
+    bool was_used = false;
   };
-  using Entries = std::list<Entry>;  // most recently used first
+  // The most recently used entry is the first.
+  using Entries = std::list<Entry>;
 
+  // One of several parts of the cache, each with its own lock. A key belongs to one shard.
   struct alignas(64) Shard {
-    Mutex mutex;  // held for memory work only
+    // Held for memory work only.
+    Mutex mutex;
     std::unordered_map<Key, Entries::iterator, KeyHash> entries SL_GUARDED_BY(mutex);
-    Entries fresh SL_GUARDED_BY(mutex);  // not asked for since they came
+    // Entries that were not requested after their insertion.
+    Entries fresh SL_GUARDED_BY(mutex);
+    // Entries that were requested again.
     Entries used SL_GUARDED_BY(mutex);
     std::uint64_t used_bytes SL_GUARDED_BY(mutex) = 0;
-    std::uint64_t bytes SL_GUARDED_BY(mutex) = 0;  // of both lists
+    // Bytes of both lists.
+    std::uint64_t bytes SL_GUARDED_BY(mutex) = 0;
 
+    // Looks a key up. A hit moves its entry to the front of `used`. Entries that exceed
+    // used_bytes_max move back to `fresh`.
     [[nodiscard]] std::optional<Ids> find(const Key& key, std::uint64_t used_bytes_max);
-    // Takes the entry over, unless its key is there already, and gives back those that had to go.
+    // Moves the entry into the shard, unless it has the key already. Returns the evicted entries.
     Entries insert(Entries& entry, std::uint64_t bytes_max);
-    // Takes entries of so many bytes out, or all.
+    // Removes entries of this many bytes, or all entries, and returns them.
     Entries take_out(std::uint64_t bytes_to_free);
     void evict(std::uint64_t bytes_max, Entries& evicted) SL_REQUIRES(mutex);
   };
@@ -106,16 +127,18 @@ class TokenCache {
   static std::uint64_t bytes_of(std::size_t ids);
   [[nodiscard]] Key key_of(std::string_view piece) const;
   void add(const Key& key, std::span<const TokenId> ids);
-  // Counts entries that are gone, which nobody finds any more. Gives their bytes.
+  // Counts the removed entries in metrics and budget. Returns their bytes.
   std::size_t forget(const Entries& evicted);
-  // Appends the ids of a piece, from what is kept if it is there. True if it was.
+  // Appends the ids of a piece, from the cache if possible. Returns true for a hit. room_bytes is
+  // the memory that this text may still add.
   bool encode_piece(const tokenizer::Piece& piece, std::uint64_t& room_bytes,
                     std::vector<TokenId>& out);
 
   const tokenizer::Tokenizer& tokenizer_;
   const TokenCacheOptions options_;
   std::array<Shard, kShards> shards_;
-  std::atomic<std::size_t> next_given_ = 0;  // the shard that gives entries back next
+  // The shard that gives entries back next.
+  std::atomic<std::size_t> next_given_ = 0;
   runtime::Counter hit_bytes_;
   runtime::Counter miss_bytes_;
   runtime::Counter evictions_;

@@ -12,22 +12,24 @@
 
 namespace sightline::prepare {
 
-// Weights: what a step costs, in units of 16 ns, a byte of ordinary text to tokenize. Only the
-// choice of the thread depends on them, so guesses do. Pure functions.
+// A weight is the cost of a step in units of 16 ns, the time to tokenize a byte of ordinary text.
+// Only the choice of the thread depends on weights, and therefore guesses are good enough. Pure
+// functions.
 
-// To parse a body. An inline image is one long string, which costs 0.1 to 0.5 ns a byte to parse;
-// token ids, escapes and small objects cost 3 to 30, two units. What share of the body is of which
-// kind is guessed from 96 looks into it; `places` draws where, so that a client cannot know what
-// will be seen.
+// The weight of parsing a body. An inline image is one long string and costs 0.1 to 0.5 ns per
+// byte. Token ids, escapes and small objects cost 3 to 30 ns per byte, which counts as two units.
+// The function looks at 96 places of the body and guesses the share of each kind. `places` draws
+// the places, and so no client can know which ones are seen.
 std::size_t parse_weight(std::string_view body, Rng places);
 
-// To prepare a prompt: its text, at twenty units a byte, since hostile text costs that, and the
-// images, whose bytes are decoded and hashed at a fraction of a nanosecond each, but whose headers
-// may hold compressed text (image/png.cc).
+// The weight of preparing a prompt. Its text counts twenty units per byte, because hostile text
+// costs this much. Decoding and hashing the bytes of images takes a fraction of a nanosecond per
+// byte. But image headers may hold compressed text (image/png.cc), and so each image has a weight
+// of its own.
 std::size_t prepare_weight(const openai::ApiRequest& request, const Downloads& downloads);
 
-// Bytes of memory that preparing takes at most, about, besides what the token cache and downloads
-// take: the rendered text, its tokens, and the values that templates work with.
+// The most memory that preparation takes, roughly, in bytes. It covers the rendered text, its
+// tokens and the values of templates. It does not cover the token cache and downloads.
 std::size_t prepare_bytes(const openai::ApiRequest& request, std::size_t tokens_max);
 
 }  // namespace sightline::prepare

@@ -26,14 +26,15 @@ constexpr std::size_t pair_of_bytes(char left, char right) {
   return (std::size_t{static_cast<std::uint8_t>(left)} << 8U) | static_cast<std::uint8_t>(right);
 }
 
-// Order of merges in a short word: rank, then place. Without a merge it is above all others.
+// Orders the merges of a short word by their rank, and then by their place. The key without a merge
+// is above all others.
 constexpr std::uint32_t key_of(std::uint32_t rank, std::size_t place) {
   const std::uint32_t key = rank * std::uint32_t{MergeTable::kShortBytes};
   return rank > kTokenIdMax ? ~std::uint32_t{0} : key | static_cast<std::uint32_t>(place);
 }
 static_assert(std::uint64_t{kTokenIdMax} * MergeTable::kShortBytes < ~std::uint32_t{0});
 
-// The first place in use behind `at`; kShortBytes if there is none.
+// Returns the first used place after `at`, or kShortBytes.
 constexpr std::size_t next_place(std::uint64_t alive, std::size_t at) {
   const std::uint64_t behind = alive & ~((std::uint64_t{2} << at) - 1);
   return static_cast<std::size_t>(std::countr_zero(behind));
@@ -52,7 +53,8 @@ constexpr std::uint32_t character_at(const char* p) {
   return (byte_at(p) << 16U) | (byte_at(p + 1) << 8U) | byte_at(p + 2);
 }
 
-// 2^20 bits: some 5 % are set by the pairs of characters in a vocabulary of 150,000 tokens.
+// 2^20 bits. The pairs of characters in a vocabulary of 150,000 tokens set some 5 % of them. A bit
+// set by chance hides a place to cut, but never changes ids.
 constexpr unsigned kPairBitsLog2 = 20;
 constexpr std::size_t bit_of(std::uint32_t before, std::uint32_t behind) {
   const std::uint64_t pair = (std::uint64_t{before} << 24U) | behind;
@@ -79,7 +81,8 @@ void WordCuts::add(std::string_view token) {
     if (!leads_three(token[at])) continue;
     std::size_t first = at - 1;
     while (first > 0 && continues(token[first])) --first;
-    // The token may begin inside the character before, or end inside the one behind.
+    // The token may begin inside the character before the place, or end inside the character behind
+    // it.
     const bool whole_before = leads_three(token[first]) && at - first == 3;
     const bool part_before = continues(token[first]);
     if (!whole_before && !part_before) continue;
@@ -93,6 +96,7 @@ void WordCuts::add(std::string_view token) {
   }
 }
 
+// Each of the four tables may contain a token across this place.
 bool WordCuts::is_spanned(const char* boundary) const {
   const std::uint32_t before = character_at(boundary - 3);
   const std::uint32_t behind = character_at(boundary);
@@ -106,6 +110,7 @@ bool WordCuts::is_spanned(const char* boundary) const {
 
 std::size_t WordCuts::next(std::string_view word) const {
   bool three_before = false;
+  // Only two neighbours of three bytes are tested. Other characters are skipped.
   for (std::size_t at = 0; at < word.size();) {
     const bool three = leads_three(word[at]);
     if (three && three_before && !is_spanned(word.data() + at)) return at;
@@ -119,6 +124,7 @@ std::optional<MergeTable> MergeTable::create(const Vocabulary& vocabulary,
                                              std::span<const Merge> merges) {
   SL_CHECK(merges.size() <= kTokenIdMax);
   MergeTable table;
+  // At most two thirds of the slots are used. Searches then stay short.
   const std::size_t slots = std::bit_ceil(merges.size() + merges.size() / 2 + 2);
   table.entries_.assign(slots, kFree);
   table.hash_shift_ = 64U - static_cast<unsigned>(std::countr_zero(slots));
@@ -128,6 +134,7 @@ std::optional<MergeTable> MergeTable::create(const Vocabulary& vocabulary,
     const std::uint64_t pair = pair_of(merge.left, merge.right);
     std::size_t slot = slot_of(pair, table.hash_shift_);
     for (; table.entries_[slot] != kFree; slot = (slot + 1) & (slots - 1)) {
+      // Two ranks for one pair would make the result depend on the order of the search.
       if (table.entries_[slot] >> kRankBits == pair) return std::nullopt;
     }
     table.entries_[slot] = (pair << kRankBits) | rank;
@@ -162,8 +169,8 @@ MergeTable::Rank MergeTable::rank_of(TokenId left, TokenId right) const {
 std::size_t MergeTable::encode_short(std::string_view word,
                                      std::array<TokenId, kShortBytes>& ids) const {
   SL_CHECK(!word.empty() && word.size() <= kShortBytes);
-  // A symbol stays where its first byte is; `alive` has the places in use. keys[i] orders the
-  // merge of the symbol at i with the next: rank first, then the place.
+  // A symbol keeps the place of its first byte. The bits of `alive` are the used places. keys[i]
+  // orders the merge of the symbol at i with the next one.
   constexpr std::size_t kLanes = 16;
   std::array<std::uint32_t, kShortBytes> keys;
   const std::size_t lanes = (word.size() + kLanes - 1) / kLanes * kLanes;
@@ -177,6 +184,7 @@ std::size_t MergeTable::encode_short(std::string_view word,
   for (std::size_t i = 0; i <= last; ++i) ids[i] = byte_ids_[static_cast<std::uint8_t>(word[i])];
   while (true) {
     std::uint32_t best = kNoMerge;
+    // Finds the lowest key of all. Its steps of kLanes keys allow vector instructions.
     for (std::size_t block = 0; block < lanes; block += kLanes) {
       for (std::size_t i = 0; i < kLanes; ++i) best = std::min(best, keys[block + i]);
     }
@@ -187,6 +195,7 @@ std::size_t MergeTable::encode_short(std::string_view word,
     keys[gone] = kNoMerge;
     ids[at] = results_[best / kShortBytes];
     const std::size_t next = next_place(alive, at);
+    // The joined symbol has a new pair on each side.
     keys[at] = next == kShortBytes ? kNoMerge : key_of(rank_of(ids[at], ids[next]), at);
     const std::uint64_t before = alive & ((std::uint64_t{1} << at) - 1);
     if (before == 0) continue;
@@ -213,13 +222,15 @@ void MergeTable::encode(std::string_view word, std::vector<TokenId>& out) const 
 void MergeTable::encode_long(std::string_view word, std::vector<TokenId>& out) const {
   struct Symbol {
     TokenId id;
-    Rank rank;  // of this symbol with the next; kNoMerge too when the symbol is gone
+    // The rank of the pair of this symbol and the next. kNoMerge also marks a removed symbol.
+    Rank rank;
     std::uint32_t previous;
     std::uint32_t next;
   };
   const auto size = static_cast<std::uint32_t>(word.size());
   std::vector<Symbol> symbols(size);
-  std::vector<std::uint64_t> queue;  // min-heap of rank << 32 | position; stale ones are skipped
+  // A min-heap of rank << 32 | position. Outdated entries are skipped.
+  std::vector<std::uint64_t> queue;
   queue.reserve(size);
   for (std::uint32_t i = 0; i < size; ++i) {
     symbols[i] = {byte_ids_[static_cast<std::uint8_t>(word[i])], kNoMerge, i - 1, i + 1};
@@ -239,6 +250,7 @@ void MergeTable::encode_long(std::string_view word, std::vector<TokenId>& out) c
     queue.pop_back();
     const auto at = static_cast<std::uint32_t>(top);
     Symbol& symbol = symbols[at];
+    // The pair has changed since this entry was added.
     if (symbol.rank != top >> 32U) continue;
     symbol.id = results_[symbol.rank];
     Symbol& gone = symbols[symbol.next];

@@ -16,21 +16,23 @@
 
 namespace sightline::tokenizer {
 
-// Byte-pair encoding of one word: start from its bytes, and as long as any two neighbours have a
-// merge, join the pair of lowest rank, of equal ones the leftmost.
-// Thread safety: immutable; any thread.
+// Byte-pair encoding of one word. It begins with the bytes of the word. While any two neighbours
+// have a merge, it joins the pair of lowest rank. Of several pairs with this rank it joins the
+// leftmost.
+//
+// Thread safety: immutable, any thread may use it.
 class MergeTable {
  public:
-  // Nothing if a pair occurs twice. The vocabulary has a token for every byte.
+  // Returns nothing if a pair occurs twice. The vocabulary must have a token for every byte.
   static std::optional<MergeTable> create(const Vocabulary& vocabulary,
                                           std::span<const Merge> merges);
 
-  // Appends the ids of word. n log n for a word of n bytes.
+  // Appends the ids of a word. The time is n log n for a word of n bytes.
   void encode(std::string_view word, std::vector<TokenId>& out) const;
 
-  // Words up to this size are solved in place.
+  // encode_short() takes words up to this size, in bytes. It needs no memory from the heap.
   static constexpr std::size_t kShortBytes = 64;
-  // The ids of a word of 1 to kShortBytes bytes; returns their number.
+  // Writes the ids of a word of 1 to kShortBytes bytes. Returns their number.
   std::size_t encode_short(std::string_view word, std::array<TokenId, kShortBytes>& ids) const;
 
  private:
@@ -41,33 +43,39 @@ class MergeTable {
   [[nodiscard]] Rank rank_of(TokenId left, TokenId right) const;
   void encode_long(std::string_view word, std::vector<TokenId>& out) const;
 
-  // Open addressing. An entry is left (21 bits), right (21 bits), rank (22 bits); all ones = free.
+  // A hash table with open addressing. An entry contains left (21 bits), right (21 bits) and rank
+  // (22 bits). A free entry has all bits set.
   std::vector<std::uint64_t> entries_;
   unsigned hash_shift_ = 0;
-  std::vector<TokenId> results_;  // by rank
+  // The result of each merge, by its rank.
+  std::vector<TokenId> results_;
   std::array<TokenId, 256> byte_ids_{};
-  std::vector<Rank> byte_ranks_;  // of each pair of bytes
+  // The rank of each pair of bytes. Every word needs them in its first step.
+  std::vector<Rank> byte_ranks_;
 };
 
-// Places between two characters of three bytes (Chinese, Japanese, Korean, Thai, …) that no token
-// spans: byte-pair encoding never looks across them, so that a word can be cut there. Texts
-// without blanks fall into pieces that repeat.
-// Thread safety: immutable; any thread.
+// Finds places where a word can be cut without a change of its ids. These places are between two
+// characters of three bytes (Chinese, Japanese, Korean, Thai, …) that no token spans. Byte-pair
+// encoding never joins anything across them. Texts without blanks are thus cut into parts that
+// occur repeatedly, which the word cache keeps.
+//
+// Thread safety: immutable, any thread may use it.
 class WordCuts {
  public:
-  // Knows the tokens that the merges make.
+  // Reads the tokens that the merges make.
   WordCuts(const Vocabulary& vocabulary, std::span<const Merge> merges);
 
-  // The first such place in a word of valid UTF-8; the word's size if there is none. Some places
-  // are missed.
+  // Returns the first of these places in a word of valid UTF-8, or the word's size. It misses some
+  // places, because it looks hashes up.
   [[nodiscard]] std::size_t next(std::string_view word) const;
 
  private:
   void add(std::string_view token);
   [[nodiscard]] bool is_spanned(const char* boundary) const;
 
-  // Bits of hashed pairs: the character before and the one behind; of a token that begins or ends
-  // inside a character, only the last byte before or the first byte behind.
+  // Bits of hashed pairs: the character before the place and the character behind it. A token may
+  // begin or end inside a character. Then the pair has the last byte before the place, or the first
+  // byte behind it.
   std::vector<std::uint64_t> character_character_;
   std::vector<std::uint64_t> byte_character_;
   std::vector<std::uint64_t> character_byte_;

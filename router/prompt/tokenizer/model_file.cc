@@ -19,7 +19,7 @@ using json::Kind;
 using json::Value;
 
 constexpr std::size_t kModelFileBytesMax = 256UL << 20U;
-// Bytes of one token: no published byte-level vocabulary goes beyond 256.
+// The most bytes of one token. No published byte-level vocabulary has tokens above 256 bytes.
 constexpr std::size_t kTokenBytesMax = 1024;
 constexpr std::size_t kAddedTokensMax = 100'000;
 
@@ -45,7 +45,7 @@ bool is_off(std::optional<Value> value) {
          value->number() == 0.0;
 }
 
-// A setting that must be absent, null, false, 0 or "".
+// Checks that a setting is absent, null, false, 0 or "".
 Result<Done> expect_off(Value object, const std::string& place, std::string_view name) {
   const auto value = object.find(name);
   if (is_off(value)) return Done{};
@@ -61,7 +61,7 @@ Result<Done> expect_text(Value object, const std::string& place, std::string_vie
   return Done{};
 }
 
-// Refuses members that this reader does not know: they may change ids.
+// Rejects unknown members, because they may change ids.
 Result<Done> expect_only(Value object, const std::string& place,
                          std::initializer_list<std::string_view> known) {
   if (!object.is(Kind::Object)) return malformed(place, "expected an object");
@@ -81,8 +81,8 @@ Result<Value> member_of(Value object, const std::string& place, std::string_view
   return *value;
 }
 
-// The byte that each character of the byte-level alphabet stands for (OpenAI's GPT-2 encoder):
-// printable Latin-1 characters are themselves, the other bytes follow from U+0100 on.
+// The byte of each character in the byte-level alphabet (OpenAI's GPT-2 encoder). Printable Latin-1
+// characters represent themselves. The other bytes have characters from U+0100 on.
 class ByteAlphabet {
  public:
   ByteAlphabet() {
@@ -93,7 +93,7 @@ class ByteAlphabet {
     }
   }
 
-  // Nothing if a character is not of the alphabet.
+  // Returns nothing if a character is not in the alphabet.
   [[nodiscard]] std::optional<std::string> to_bytes(std::string_view text) const {
     std::string bytes;
     for (std::size_t at = 0; at < text.size();) {
@@ -149,13 +149,15 @@ Result<Done> check_pre_tokenizer(Value root) {
   const Value bytes = *++stage;
   SL_TRY(check_byte_level(bytes, list_place + "/1"));
   SL_TRY(expect_off(bytes, list_place + "/1", "add_prefix_space"));
+  // An absent value means true in Hugging Face tokenizers. The second pattern would then change the
+  // words.
   const auto use_regex = bytes.find("use_regex");
   if (!use_regex) return unsupported(list_place + "/1/use_regex", "the default true");
   return expect_off(bytes, list_place + "/1", "use_regex");
 }
 
-// Post-processors add tokens or move offsets, decoders make text: only the byte-level ones, which
-// do neither to ids, are known.
+// Post-processors add tokens or move offsets, and decoders make text. Only the byte-level ones are
+// accepted, because they change no ids.
 Result<Done> check_surroundings(Value root) {
   SL_TRY(expect_only(root, "",
                      {"version", "truncation", "padding", "added_tokens", "normalizer",
@@ -179,6 +181,7 @@ Result<Value> check_model(Value root) {
       model, "/model",
       {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
        "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"}));
+  // Each of these settings changes ids.
   for (const std::string_view name :
        {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
         "byte_fallback", "ignore_merges"}) {
@@ -204,6 +207,7 @@ Result<Done> read_vocabulary(Value model, const ByteAlphabet& alphabet, Vocabula
       return malformed(place, "token or id occurs twice");
     }
   }
+  // Every word must be encodable, because the merges begin with single bytes.
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
     if (!vocabulary.find(std::string_view(&c, 1))) {
@@ -213,7 +217,7 @@ Result<Done> read_vocabulary(Value model, const ByteAlphabet& alphabet, Vocabula
   return Done{};
 }
 
-// Both forms: ["a", "b"] and "a b".
+// Reads both forms of a merge: ["a", "b"] and "a b".
 Result<std::pair<std::string_view, std::string_view>> sides_of(Value merge,
                                                                const std::string& place) {
   using Sides = std::pair<std::string_view, std::string_view>;
@@ -256,13 +260,13 @@ Result<std::vector<Merge>> read_merges(Value model, const ByteAlphabet& alphabet
   return merges;
 }
 
-// Such text is the same in the file's byte alphabet and as bytes.
+// The form of this text in the file's byte alphabet equals its bytes.
 bool is_graphic_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
-// Hugging Face numbers added tokens itself: those of the vocabulary keep their id, the others
-// follow the vocabulary in the order of the file. A file that says otherwise is not followed.
+// Hugging Face assigns the ids of added tokens itself. Tokens of the vocabulary keep their ids. The
+// others follow the vocabulary, in the order of the file. A file with other ids is rejected.
 Result<std::vector<AddedToken>> read_added_tokens(Value root, Vocabulary& vocabulary,
                                                   std::size_t vocabulary_tokens) {
   const Value list = SL_TRY(member_of(root, "", "added_tokens", Kind::Array));
@@ -273,6 +277,8 @@ Result<std::vector<AddedToken>> read_added_tokens(Value root, Vocabulary& vocabu
     SL_TRY(
         expect_only(entry, place,
                     {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
+    // Each of these settings lets the text around the token influence the ids. The pieces of a text
+    // would then not be independent.
     for (const std::string_view name : {"single_word", "lstrip", "rstrip", "normalized"}) {
       SL_TRY(expect_off(entry, place, name));
     }
@@ -305,6 +311,7 @@ Result<ModelFile> parse_model_file(std::string_view tokenizer_json) {
   if (tokenizer_json.size() > kModelFileBytesMax) {
     return client_error(ErrorCode::TooLarge, "tokenizer.json: larger than 256 MiB");
   }
+  // The parser may read beyond the end of the text. With this room it needs no copy.
   constexpr std::size_t kParserPaddingBytes = 64;
   std::string text;
   text.reserve(tokenizer_json.size() + kParserPaddingBytes);
@@ -318,6 +325,7 @@ Result<ModelFile> parse_model_file(std::string_view tokenizer_json) {
   SL_TRY(check_surroundings(root));
   const Value vocab = SL_TRY(member_of(model, "/model", "vocab", Kind::Object));
   const Value added = SL_TRY(member_of(root, "", "added_tokens", Kind::Array));
+  // The numbers are checked before any table is allocated.
   if (vocab.size() > kTokenIdMax || added.size() > kAddedTokensMax) {
     return client_error(ErrorCode::TooLarge, "tokenizer.json: too many tokens");
   }

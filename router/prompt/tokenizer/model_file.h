@@ -12,28 +12,34 @@
 
 namespace sightline::tokenizer {
 
-// The pre-tokenizer pattern of Qwen2 and Qwen3 (and their VL models).
+// The pre-tokenizer pattern of Qwen2, Qwen3 and their VL models.
 inline constexpr std::string_view kQwenPattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
     R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// left and right become result. The rank of a merge is its place in the list; lower goes first.
+// `left` and `right` become `result`. The rank of a merge is its index in the list. The lowest rank
+// comes first.
 struct Merge {
   TokenId left = 0;
   TokenId right = 0;
   TokenId result = 0;
 };
 
-// What a tokenizer.json says, checked: a byte-level BPE model with kQwenPattern.
+// The checked contents of a tokenizer.json: a byte-level BPE model with kQwenPattern.
 struct ModelFile {
-  Vocabulary vocabulary;      // by bytes, not by the file's byte alphabet; added tokens included
-  std::vector<Merge> merges;  // no pair twice
+  // By bytes, and not by the file's byte alphabet. It includes the added tokens.
+  Vocabulary vocabulary;
+  // Each pair occurs once, or MergeTable::create() rejects the list.
+  std::vector<Merge> merges;
   std::vector<AddedToken> added_tokens;
-  bool nfc = false;  // normalise each stretch between added tokens
+  // True if each stretch between added tokens is normalized to NFC.
+  bool nfc = false;
 };
 
-// Errors: InvalidArgument with the place in the document (a JSON pointer), TooLarge, Unsupported
-// naming the setting that is not done exactly here.
+// Reads a tokenizer.json. Pure. Errors:
+// - InvalidArgument with the place in the document (a JSON pointer),
+// - TooLarge,
+// - Unsupported, with the name of a setting that this tokenizer does not implement exactly.
 Result<ModelFile> parse_model_file(std::string_view tokenizer_json);
 
 }  // namespace sightline::tokenizer

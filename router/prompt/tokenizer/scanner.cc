@@ -17,7 +17,7 @@
 namespace sightline::tokenizer {
 namespace {
 
-// A character with its class, or the end of the text.
+// A character and its class, or the end of the text.
 struct Character {
   CharClass char_class = CharClass::Other;
   bool exists = false;
@@ -25,7 +25,7 @@ struct Character {
   std::size_t end = 0;
 };
 
-// Reads classes from a text and collects the NFC bits.
+// Reads the classes of characters and collects their NFC bits.
 class Reader {
  public:
   Reader(std::string_view text, const std::uint8_t* table) : text_(text), table_(table) {}
@@ -39,7 +39,7 @@ class Reader {
             offset + decoded.size_bytes};
   }
 
-  // End of the longest run of one class from offset on.
+  // Returns the end of the run of one class that begins at `offset`.
   std::size_t run_end(std::size_t offset, CharClass char_class) {
     Character next = at(offset);
     while (next.exists && next.char_class == char_class) {
@@ -57,14 +57,14 @@ class Reader {
   std::uint8_t bits_ = 0;
 };
 
-// Case folding as the pattern's (?i:…) does it: U+017F is a small s too.
+// Folds case as (?i:…) of the pattern does. U+017F also folds to a small s.
 char folded(const Character& c) {
   if (c.code_point == 0x17F) return 's';
   if (c.code_point >= 'A' && c.code_point <= 'Z') return static_cast<char>(c.code_point + 32);
   return c.code_point < 0x80 ? static_cast<char>(c.code_point) : '\0';
 }
 
-// End of 's 't 're 've 'm 'll 'd, whose apostrophe is before `offset`; 0 if none of these.
+// Returns the end of 's 't 're 've 'm 'll 'd, or 0. The apostrophe is before `offset`.
 std::size_t contraction_end(Reader& reader, std::size_t offset) {
   const Character first = reader.at(offset);
   if (!first.exists) return 0;
@@ -76,7 +76,7 @@ std::size_t contraction_end(Reader& reader, std::size_t offset) {
   return folded(second) == (a == 'l' ? 'l' : 'e') ? second.end : 0;
 }
 
-// \s*[\r\n]+ | \s+(?!\S) | \s+ from begin on, where white space starts.
+// Matches \s*[\r\n]+ | \s+(?!\S) | \s+ at `begin`, where white space starts.
 std::size_t white_space_end(Reader& reader, std::size_t begin) {
   std::size_t newline_end = 0;
   std::size_t last_begin = begin;
@@ -89,14 +89,18 @@ std::size_t white_space_end(Reader& reader, std::size_t begin) {
     if (next.char_class == CharClass::Newline) newline_end = end;
     next = reader.at(end);
   }
+  // The first alternative ends after the last newline. The second leaves the last blank to the next
+  // word.
   if (newline_end != 0) return newline_end;
   return next.exists && last_begin > begin ? last_begin : end;
 }
 
+// Matches the alternatives of kQwenPattern in their order, at any character.
 std::size_t word_end_at(Reader& reader, std::size_t begin) {
   const Character first = reader.at(begin);
   if (first.char_class == CharClass::Letter) return reader.run_end(first.end, CharClass::Letter);
   if (first.char_class == CharClass::Number) return first.end;
+  // A contraction comes first in the pattern. It has priority over an apostrophe before letters.
   if (first.code_point == '\'') {
     if (const std::size_t end = contraction_end(reader, first.end); end != 0) return end;
   }
@@ -108,27 +112,30 @@ std::size_t word_end_at(Reader& reader, std::size_t begin) {
   const bool blank_before_others =
       first.code_point == ' ' && second.exists && second.char_class == CharClass::Other;
   if (first.char_class == CharClass::Other || blank_before_others) {
+    // Newlines after other characters belong to their word.
     return reader.run_end(reader.run_end(first.end, CharClass::Other), CharClass::Newline);
   }
   return white_space_end(reader, begin);
 }
 
-// Classes of 64 characters, one bit each, first character lowest. Characters beyond `valid` are
-// not ASCII or not in the text: nothing is known of them.
+// The classes of 64 characters, one bit each. The first character has the lowest bit. Characters
+// that are not `valid` are not ASCII or are behind the end of the text. Their classes are unknown.
 struct Window {
   std::uint64_t valid = 0;
   std::uint64_t letters = 0;
   std::uint64_t numbers = 0;
-  std::uint64_t blanks = 0;  // with spaces
+  std::uint64_t blanks = 0;  // spaces included
   std::uint64_t newlines = 0;
-  std::uint64_t spaces = 0;  // U+0020
+  // U+0020.
+  std::uint64_t spaces = 0;
   std::uint64_t apostrophes = 0;
 };
 constexpr std::size_t kWindowBytes = 64;
 
 #ifdef __AVX2__
-// ASCII classes by two table look-ups, one on each half of the byte: a class is a set of halves
-// whose bits meet. Letters take two bits, since A..O and P..Z lie in two rows.
+// Finds the classes of ASCII bytes by two table look-ups, one for each half of the byte. A byte has
+// a class if both look-ups give its bit. Letters have two bits, because A..O and P..Z have
+// different upper halves.
 constexpr char kLetterBit = 1, kLetter2Bit = 2, kNumberBit = 4, kControlBlankBit = 8;
 constexpr char kNewlineBit = 16, kSpaceBit = 32, kApostropheBit = 64;
 
@@ -149,10 +156,11 @@ __m256i class_bits(__m256i bytes) {
                           _mm256_shuffle_epi8(high_table, high));
 }
 
-// The window of the text that starts at p and has size_bytes left.
+// Returns the window of the text at p, of which size_bytes are left.
 Window window_at(const char* p, std::size_t size_bytes) {
   std::array<char, kWindowBytes> padded;
   const std::size_t size = std::min(size_bytes, kWindowBytes);
+  // A load of 64 bytes must not read behind the end of the text.
   if (size < kWindowBytes) {
     padded.fill('\0');
     std::copy_n(p, size, padded.begin());
@@ -166,7 +174,7 @@ Window window_at(const char* p, std::size_t size_bytes) {
     return std::uint64_t{static_cast<std::uint32_t>(_mm256_movemask_epi8(low))} |
            (std::uint64_t{static_cast<std::uint32_t>(_mm256_movemask_epi8(high))} << 32U);
   };
-  // The shift brings the bit wanted to the top of its byte.
+  // Shifts the wanted bit to the top of its byte, where movemask reads it.
   const auto bits = [&](int shift) {
     return top_bits(_mm256_slli_epi16(first_bits, shift), _mm256_slli_epi16(second_bits, shift));
   };
@@ -200,11 +208,12 @@ Window window_at(const char* p, std::size_t size_bytes) {
 }
 #endif
 
-// Ends of contractions: a letter after 's, 't, … begins a word of its own.
+// Returns the ends of contractions. A letter after 's, 't, … starts a new word.
 std::uint64_t after_contractions(std::uint64_t apostrophes, std::uint64_t valid, const char* p) {
   std::uint64_t starts = 0;
   for (; apostrophes != 0; apostrophes &= apostrophes - 1) {
     const auto at = static_cast<unsigned>(std::countr_zero(apostrophes));
+    // Setting this bit makes letters small. Other characters do not become letters by it.
     const char a = static_cast<char>(p[at + 1] | 0x20);
     unsigned size = a == 's' || a == 't' || a == 'm' || a == 'd' ? 2 : 0;
     if ((a == 'r' || a == 'v' || a == 'l') && at + 2 < kWindowBytes && (valid >> (at + 2) & 1U)) {
@@ -216,7 +225,7 @@ std::uint64_t after_contractions(std::uint64_t apostrophes, std::uint64_t valid,
   return starts;
 }
 
-// Starts of blank stretches that end at one of `last` and begin at one of `firsts`.
+// Returns the starts of those stretches of blanks that end in `last` and begin in `firsts`.
 std::uint64_t starts_of_stretches(std::uint64_t last, std::uint64_t blanks, std::uint64_t firsts) {
   std::uint64_t starts = 0;
   for (; last != 0 && firsts != 0; last &= last - 1) {
@@ -228,22 +237,24 @@ std::uint64_t starts_of_stretches(std::uint64_t last, std::uint64_t blanks, std:
   return starts;
 }
 
-// Where words start in a window that begins at a word's start; bit 0 is not set. Of a word whose
-// end depends on what follows the window only the start is given, and nothing behind it.
+// Returns the places in a window where words start. The window begins at the start of a word, whose
+// bit is not set. If the end of a word depends on text behind the window, only its start is
+// returned, and no place after it.
 std::uint64_t word_starts(const Window& w, const char* p) {
   const std::uint64_t others = w.valid & ~(w.letters | w.numbers | w.blanks | w.newlines);
-  // A space before others is the first character of their word.
+  // A space before other characters is the first character of their word.
   const std::uint64_t other_starts = others & ~(others << 1U) & ~(w.spaces << 1U);
-  // A blank, or one other character, before letters is the first character of their word.
+  // A blank or one other character before letters is the first character of their word.
   std::uint64_t starts =
       other_starts | w.numbers | (w.letters & ~((w.letters | w.blanks | other_starts) << 1U));
   starts |= after_contractions(w.apostrophes & other_starts & (w.letters >> 1U), w.valid, p);
-  // Newlines right after others belong to them: the addition carries through each such run.
+  // Newlines directly after other characters belong to their word. The addition carries through
+  // each of these runs.
   const std::uint64_t taken = w.newlines & ~((w.newlines & (others << 1U)) + w.newlines);
   const std::uint64_t newlines = w.newlines & ~taken;
   const std::uint64_t white = w.blanks | newlines;
   starts |= white & ~(white << 1U);
-  // White space is cut after its last newline …
+  // White space ends after its last newline …
   const std::uint64_t after_newline = w.blanks & (newlines << 1U);
   const std::uint64_t known_next = w.valid >> 1U;
   const std::uint64_t open = w.blanks & ((w.newlines >> 1U) | ~known_next);
@@ -267,6 +278,7 @@ std::size_t Scanner::word_end(std::size_t begin) {
 }
 
 std::uint64_t Scanner::starts_at(std::size_t begin) const {
+  // Texts in other alphabets would get an empty window.
   if (static_cast<std::uint8_t>(text_[begin]) >= 0x80) return 0;
   const char* p = text_.data() + begin;
   return word_starts(window_at(p, text_.size() - begin), p);
@@ -281,6 +293,8 @@ std::size_t Scanner::next(std::span<std::uint32_t> ends) {
       at_ = window_begin + static_cast<std::size_t>(std::countr_zero(starts));
       ends[count++] = static_cast<std::uint32_t>(at_);
     }
+    // The window contains no start. Its word is long, or contains other characters than ASCII, and
+    // is matched one character at a time.
     if (at_ != window_begin) continue;
     at_ = word_end(at_);
     ends[count++] = static_cast<std::uint32_t>(at_);
@@ -290,12 +304,14 @@ std::size_t Scanner::next(std::span<std::uint32_t> ends) {
 
 std::size_t next_safe_cut(std::string_view text, std::size_t from) {
   const std::uint8_t* table = char_table();
-  // Entries equal to a class have no NFC bit: such characters neither change nor join.
+  // An entry that equals its class has no NFC bit. These characters neither change nor join.
   constexpr auto kLetter = static_cast<std::uint8_t>(CharClass::Letter);
   constexpr auto kNumber = static_cast<std::uint8_t>(CharClass::Number);
+  // `from` may be inside a character.
   std::size_t at = from;
   while (at < text.size() && (static_cast<std::uint8_t>(text[at]) & 0xC0U) == 0x80U) ++at;
-  std::uint8_t before = kNfcSuspect;  // of the character before `at`, at first not known
+  // The entry of the character before `at`, unknown at first.
+  std::uint8_t before = kNfcSuspect;
   while (at < text.size()) {
     const Decoded decoded = decode_utf8(text.data() + at);
     const std::uint8_t next = table[decoded.code_point];

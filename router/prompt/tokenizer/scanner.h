@@ -9,26 +9,29 @@
 
 namespace sightline::tokenizer {
 
-// Cuts a text into the words that kQwenPattern matches one after the other; they cover the text
-// without gaps.
+// Cuts a text into the consecutive matches of kQwenPattern, the words. They cover the text without
+// gaps.
+//
 // Thread safety: one owner.
 class Scanner {
  public:
-  // text must be valid UTF-8, of less than 4 GiB, and outlive the scanner.
+  // The text must be valid UTF-8 of less than 4 GiB, and must live longer than the scanner.
   explicit Scanner(std::string_view text);
 
-  // Room that next() asks for at least.
+  // The least room that next() needs, in words.
   static constexpr std::size_t kWordsMin = 64;
-  // Writes where the next words end, as offsets into the text; the first begins where the last
-  // call stopped. Returns their number, 0 at the end of the text.
+  // Writes the ends of the next words, as offsets into the text. The first word begins where the
+  // last call stopped. Returns the number of words, 0 at the end of the text. If `ends` has room
+  // for fewer than kWordsMin words, it returns 0 as well.
   std::size_t next(std::span<std::uint32_t> ends);
 
-  // All kNfcSuspect bits met so far (in whole words).
+  // Whether a word read so far contains a character with the bit kNfcSuspect.
   [[nodiscard]] bool nfc_suspect() const { return nfc_suspect_; }
 
  private:
   std::size_t word_end(std::size_t begin);
-  // Bit i: a word starts at begin + i, for the next words that are ASCII; 0 if there are none.
+  // Bit i means that a word starts at begin + i. It covers the next words that are ASCII, and is 0
+  // if no ASCII word follows.
   std::uint64_t starts_at(std::size_t begin) const;
 
   std::string_view text_;
@@ -37,9 +40,9 @@ class Scanner {
   const std::uint8_t* table_;
 };
 
-// The first place in text, at or after `from`, where a word and a stretch of NFC are sure to end
-// whatever stands around, or the text's size: behind a letter that no letter follows, or behind a
-// number, where NFC touches neither side.
+// Returns the first safe place to cut the text at or after `from`, or the text's size. There a word
+// and a stretch of NFC end, independently of the text around. It is a place after a letter that no
+// letter follows, or after a number. NFC must not affect the characters on either side.
 std::size_t next_safe_cut(std::string_view text, std::size_t from);
 
 }  // namespace sightline::tokenizer

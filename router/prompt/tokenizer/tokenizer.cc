@@ -20,7 +20,7 @@ namespace sightline::tokenizer {
 namespace {
 
 constexpr std::size_t kTextBytesMax = std::size_t{1} << 30U;
-// Words between a prefetch and its use.
+// The number of words between the prefetch of a table bucket and its use.
 constexpr std::size_t kBatchWords = 128;
 
 struct ThreadCache {
@@ -28,7 +28,8 @@ struct ThreadCache {
   WordCache words;
 };
 
-// The calling thread's cache, empty if another tokenizer used it last. Owners count from 1.
+// Returns the cache of the calling thread. It is empty if the thread used another tokenizer last.
+// Owners count from 1.
 WordCache& thread_cache(std::uint64_t owner) {
   thread_local std::unique_ptr<ThreadCache> cache;
   if (!cache || cache->owner != owner) {
@@ -38,13 +39,15 @@ WordCache& thread_cache(std::uint64_t owner) {
   return cache->words;
 }
 
+// A number, and not an address, names the owner. A new tokenizer may have the address of an old
+// one.
 std::uint64_t next_owner() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
 }
 
-// For each byte, one over the size of the longest token that it occurs in: what it adds at least to
-// the number of ids, since the bytes of a token of n bytes add no more than n times 1/n.
+// The least number of ids that one byte adds: 1 divided by the size of the longest token that
+// contains it. A token of n bytes is one id, and its bytes add at most n times 1/n.
 using IdShares = std::array<double, 256>;
 
 IdShares id_shares(const Vocabulary& vocabulary) {
@@ -60,21 +63,22 @@ IdShares id_shares(const Vocabulary& vocabulary) {
   return shares;
 }
 
-// What turns words into ids; all of it made of one model file.
+// The tables that turn words into ids, all made from one model file.
 struct WordModel {
   MergeTable merges;
   WordTable table;
   WordCuts cuts;
-  std::uint64_t owner;  // of the threads' caches
+  // The owner number of the threads' caches.
+  std::uint64_t owner;
 };
 
-// Encodes neighbouring words of one text into out.
+// Encodes consecutive words of one text, and appends their ids to `out`.
 class WordEncoder {
  public:
   WordEncoder(const WordModel& model, std::string_view text, std::vector<TokenId>& out)
       : model_(model), cache_(thread_cache(model.owner)), text_(text), out_(out) {}
 
-  // The word at begin, of at least one byte.
+  // Adds the word at `begin`. It has at least one byte.
   void add(std::size_t begin, std::size_t size) {
     Word& next = words_[size_];
     next.begin = static_cast<std::uint32_t>(begin);
@@ -87,7 +91,7 @@ class WordEncoder {
     if (++size_ == kBatchWords) solve();
   }
 
-  // Writes the ids of all words added.
+  // Appends the ids of all added words.
   void solve() {
     for (std::size_t i = 0; i < size_; ++i) {
       const Word& word = words_[i];
@@ -108,12 +112,14 @@ class WordEncoder {
 
  private:
   struct Word {
-    SmallWord small;  // this and the hash only if size allows it
+    // Valid only for small words, as the hash is.
+    SmallWord small;
     std::uint64_t hash;
     std::uint32_t begin;
     std::uint32_t size;
   };
 
+  // Ids are collected first. One insertion per batch is cheaper than one per word.
   void flush() {
     out_.insert(out_.end(), ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(ids_size_));
     ids_size_ = 0;
@@ -136,6 +142,7 @@ class WordEncoder {
     const std::size_t known = cache_.find(word, hash, ids_.data() + ids_size_);
     ids_size_ += known;
     if (known != 0) return;
+    // MergeTable appends to out_, and so the collected ids must go there first.
     flush();
     const std::size_t begin = out_.size();
     model_.merges.encode(word, out_);
@@ -148,19 +155,21 @@ class WordEncoder {
   std::vector<TokenId>& out_;
   std::array<Word, kBatchWords> words_;
   std::size_t size_ = 0;
-  std::array<TokenId, kBatchWords * WordCache::kIdsMax> ids_;  // kIdsMax for each word
+  // kIdsMax ids for each word.
+  std::array<TokenId, kBatchWords * WordCache::kIdsMax> ids_;
   std::size_t ids_size_ = 0;
   static_assert(SmallWord::kSizeMax <= WordCache::kIdsMax);
 };
 
-// Whether cutting a word is worth a try: several characters, the last of three bytes.
+// Returns whether a word may have a place to cut: it has several characters, and the last one has
+// three bytes.
 bool may_be_cut(std::string_view text, std::size_t begin, std::size_t end) {
   constexpr std::size_t kThreeBytes = 3;
   return static_cast<std::int8_t>(text[end - 1]) < 0 && end - begin > 2 * kThreeBytes &&
          (static_cast<std::uint8_t>(text[end - kThreeBytes]) & 0xF0U) == 0xE0U;
 }
 
-// Appends the ids of a piece. True if it may differ from its NFC form.
+// Appends the ids of a piece. Returns true if the piece may differ from its NFC form.
 bool encode_words(const WordModel& model, std::string_view piece, std::vector<TokenId>& out) {
   Scanner scanner(piece);
   WordEncoder encoder(model, piece, out);
@@ -169,6 +178,8 @@ bool encode_words(const WordModel& model, std::string_view piece, std::vector<To
   while (const std::size_t count = scanner.next(ends)) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t end = ends[i];
+      // The parts of a long word without blanks occur again in other texts. The word cache then
+      // finds them.
       while (may_be_cut(piece, begin, end)) {
         const std::size_t size = model.cuts.next(piece.substr(begin, end - begin));
         if (begin + size == end) break;
@@ -207,6 +218,7 @@ void Pieces::find_added() {
 
 std::optional<Piece> Pieces::next() {
   if (at_ == text_.size()) return std::nullopt;
+  // An added token is a piece of its own.
   if (at_ == added_begin_) {
     at_ += added_size_;
     const Piece added{text_.substr(added_begin_, added_size_), added_id_};
@@ -230,6 +242,7 @@ Result<std::unique_ptr<const Tokenizer>> Tokenizer::create(std::string_view toke
     return client_error(ErrorCode::InvalidArgument,
                         "tokenizer.json: /model/merges: a pair occurs twice");
   }
+  // Builds the shared table, because the first request should not wait for it.
   char_table();
   WordTable table(file.vocabulary, *merges);
   WordCuts cuts(file.vocabulary, file.merges);
@@ -258,6 +271,7 @@ void Tokenizer::encode_piece(const Piece& piece, std::vector<TokenId>& out) cons
   }
   const std::size_t size_before = out.size();
   std::string normalized;
+  // Most texts are in NFC. The scanner notices it while it cuts, and so they need no separate pass.
   const bool is_suspect = encode_words(state_->words, piece.text, out);
   if (!is_suspect || !state_->nfc || !normalize_nfc(piece.text, normalized)) return;
   // Only this piece is encoded a second time.
@@ -268,6 +282,7 @@ void Tokenizer::encode_piece(const Piece& piece, std::vector<TokenId>& out) cons
 std::size_t Tokenizer::ids_min(const Piece& piece) const {
   if (piece.added) return 1;
   std::string normalized;
+  // NFC may make the text shorter. The bound holds for the normalized text.
   const bool is_changed = state_->nfc && normalize_nfc(piece.text, normalized);
   std::array<std::size_t, 256> counts{};
   for (const char c : is_changed ? std::string_view(normalized) : piece.text) {
@@ -277,7 +292,8 @@ std::size_t Tokenizer::ids_min(const Piece& piece) const {
   for (std::size_t byte = 0; byte < counts.size(); ++byte) {
     ids += static_cast<double>(counts[byte]) * state_->id_shares[byte];
   }
-  constexpr double kRounding = 1 - 1e-9;  // the sum may be a little too large
+  // The sum may be slightly too large because of rounding.
+  constexpr double kRounding = 1 - 1e-9;
   return static_cast<std::size_t>(ids * kRounding);
 }
 

@@ -24,7 +24,7 @@ struct Range {
   CharClass char_class;
 };
 
-// Letters and numbers of Unicode 15.1 and 16.0, for an ICU that knows only Unicode 15.0 (ICU 72).
+// Letters and numbers that are new in Unicode 15.1 and 16.0. ICU 72 knows only Unicode 15.0.
 constexpr Range kUnicode16[] = {
     {0x1C89, 0x1C8A, CharClass::Letter},   {0xA7CB, 0xA7CD, CharClass::Letter},
     {0xA7DA, 0xA7DC, CharClass::Letter},   {0x105C0, 0x105F3, CharClass::Letter},
@@ -44,8 +44,8 @@ constexpr Range kUnicode16[] = {
 };
 constexpr std::uint8_t kClassVersionMax = 16;
 
-// NFC restricted to the characters that Unicode 9.0 knows: any other is a starter that joins
-// nothing, as it is for a normalizer of that version.
+// NFC for the characters of Unicode 9.0. Every other character is a starter that joins nothing, as
+// in a normalizer of that version.
 const icu::Normalizer2& nfc() {
   static const std::unique_ptr<const icu::UnicodeSet> known = [] {
     UErrorCode error = U_ZERO_ERROR;
@@ -67,6 +67,7 @@ CharClass class_of(UChar32 c) {
   if (c == '\r' || c == '\n') return CharClass::Newline;
   UVersionInfo age;
   u_charAge(c, age);
+  // A newer ICU must not give other classes than Unicode 16.0.
   if (age[0] > kClassVersionMax) return CharClass::Other;
   if (u_hasBinaryProperty(c, UCHAR_WHITE_SPACE) != 0) return CharClass::Blank;
   const std::uint32_t category = U_GET_GC_MASK(c);
@@ -84,14 +85,15 @@ std::uint8_t nfc_bits_of(UChar32 c) {
 }
 
 std::vector<std::uint8_t> build_table() {
-  // Above the ideographs there is nothing but tags and private use; both are caseless Others that
-  // NFC leaves alone.
+  // Above the ideographs only tags and private use are assigned. They are Others that NFC does not
+  // change.
   constexpr UChar32 kAssignedEnd = 0x40000;
   std::vector<std::uint8_t> table(kCodePoints, static_cast<std::uint8_t>(CharClass::Other));
   for (UChar32 c = 0; c < kAssignedEnd; ++c) {
     const auto index = static_cast<std::size_t>(c);
     if (u_charType(c) == U_UNASSIGNED || u_charType(c) == U_SURROGATE) continue;
     table[index] = static_cast<std::uint8_t>(class_of(c));
+    // No character below U+0300 changes or joins in NFC.
     if (c >= 0x300) table[index] = static_cast<std::uint8_t>(table[index] | nfc_bits_of(c));
   }
   for (const Range& range : kUnicode16) {
@@ -118,11 +120,11 @@ std::size_t previous_character(std::string_view text, std::size_t at) {
   return at;
 }
 
-// First character from `at` on that has the flag; the text's size if none.
+// Returns the first character from `at` on with this flag, or the text's size.
 std::size_t find_flag(std::string_view text, std::size_t at, std::uint8_t flag) {
   const std::uint8_t* table = char_table();
   while (at < text.size()) {
-    // No character below U+0300, lead byte CC, has a flag.
+    // The lead byte of U+0300 is CC. No character below has a flag.
     if (static_cast<std::uint8_t>(text[at]) < 0xCC) {
       ++at;
       continue;
@@ -134,8 +136,9 @@ std::size_t find_flag(std::string_view text, std::size_t at, std::uint8_t flag) 
   return text.size();
 }
 
-// Canonical decomposition in canonical order. ICU inserts marks one by one, which is quadratic in
-// a long run of them; sorting first is not, and leaves ICU nothing to move.
+// Decomposes a run and sorts it into canonical order. ICU inserts marks one by one, which takes
+// quadratic time in a long run of marks. A hostile text could use this. After sorting, ICU has
+// nothing to move.
 icu::UnicodeString decomposed_and_sorted(const icu::UnicodeString& run) {
   struct Mark {
     UChar32 code_point;
@@ -154,6 +157,7 @@ icu::UnicodeString decomposed_and_sorted(const icu::UnicodeString& run) {
       add(decomposition.char32At(k));
     }
   }
+  // A starter ends a sequence of marks. The sort must not move marks across it.
   const auto starts = [](const Mark& mark) { return mark.combining_class == 0; };
   for (auto begin = marks.begin(); begin != marks.end();) {
     const auto first = std::find_if_not(begin, marks.end(), starts);
@@ -192,7 +196,7 @@ bool normalize_nfc(std::string_view text, std::string& out) {
   bool changed = false;
   std::size_t suspect = find_flag(text, 0, kNfcSuspect);
   while (suspect < text.size()) {
-    // The stretch between two places where NFC never joins can be normalised alone.
+    // NFC never joins across the ends of this stretch. It can be normalized alone.
     std::size_t begin = suspect;
     while (begin > copied && (entry_at(text, begin) & kNfcJoins) != 0) {
       begin = previous_character(text, begin);

@@ -9,7 +9,8 @@
 
 namespace sightline::tokenizer {
 
-// What the pre-tokenizer's pattern asks of a character. Every character has exactly one class.
+// The classes of characters that the pre-tokenizer's pattern distinguishes. Every character has
+// exactly one class.
 enum class CharClass : std::uint8_t {
   Other,    // [^\s\p{L}\p{N}]
   Letter,   // \p{L}
@@ -18,26 +19,28 @@ enum class CharClass : std::uint8_t {
   Newline,  // [\r\n]
 };
 
-// An entry of char_table(): a CharClass in the low bits, and what NFC asks.
+// The parts of an entry of char_table(): a CharClass in the low bits, and two flags for NFC.
 inline constexpr std::uint8_t kClassMask = 7;
-// NFC may change this character, or move it: a text without such characters is NFC.
+// NFC may change or move this character. A text without these characters is in NFC.
 inline constexpr std::uint8_t kNfcSuspect = 8;
 // NFC may join this character with the one before it: no cut is safe here.
 inline constexpr std::uint8_t kNfcJoins = 16;
 inline constexpr std::uint32_t kCodePoints = 0x110000;
 
-// One entry per code point, kCodePoints of them. Letters, numbers and white space are those of
-// Unicode 16.0 (the regex engine of Hugging Face tokenizers 0.23.3), NFC is that of Unicode 9.0
-// (the normalizer in the same library); both measured on every code point. Built on first use;
-// any thread.
+// Returns a table of kCodePoints entries, one per code point. Letters, numbers and white space
+// follow Unicode 16.0, as the regex engine of Hugging Face tokenizers 0.23.3 does. NFC follows
+// Unicode 9.0, as the normalizer of the same library does. Both were measured on every code point.
+//
+// The first call builds the table. Any thread may call it.
 const std::uint8_t* char_table();
 
+// A character and its size in UTF-8.
 struct Decoded {
   std::uint32_t code_point;
   std::uint32_t size_bytes;
 };
 
-// The character that starts at p; the text must be valid UTF-8.
+// Decodes the character at p. The text must be valid UTF-8.
 inline Decoded decode_utf8(const char* p) {
   const auto byte = [p](int i) {
     return static_cast<std::uint32_t>(static_cast<std::uint8_t>(p[i]));
@@ -53,8 +56,8 @@ inline Decoded decode_utf8(const char* p) {
           4};
 }
 
-// Writes the NFC form of valid UTF-8 to out (cleared first). False, and out is of no use, if text
-// is NFC already. Linear but for sorting runs of combining marks.
+// Replaces `out` by the NFC form of valid UTF-8. Returns false if the text is in NFC already. `out`
+// is then not valid. The time is linear, except for the sorting of runs of combining marks.
 bool normalize_nfc(std::string_view text, std::string& out);
 
 }  // namespace sightline::tokenizer

@@ -23,10 +23,12 @@ std::size_t two_bytes(char first, char second) {
 Vocabulary::Vocabulary(std::size_t tokens_max) : slots_(std::bit_ceil(2 * tokens_max + 2), kFree) {}
 
 bool Vocabulary::add(TokenId id, std::string content) {
+  // The table stays at most half full, and so every search ends.
   SL_CHECK(id <= kTokenIdMax && 2 * size_ < slots_.size());
   if (id < contents_.size() && !contents_[id].empty()) return false;
   const std::size_t mask = slots_.size() - 1;
   std::size_t slot = std::hash<std::string_view>{}(content)&mask;
+  // The contents are compared, because two contents may have one hash.
   for (; slots_[slot] != kFree; slot = (slot + 1) & mask) {
     if (contents_[slots_[slot]] == content) return false;
   }
@@ -51,6 +53,7 @@ std::string_view Vocabulary::content_of(TokenId id) const {
 }
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  // The longest token comes first, because it has priority over its prefixes.
   std::stable_sort(tokens_.begin(), tokens_.end(), [](const AddedToken& a, const AddedToken& b) {
     return a.content.size() > b.content.size();
   });
@@ -72,7 +75,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tok
 const AddedToken* AddedTokens::longest_at(std::string_view rest) const {
   if (rest.size() > 1 && !first_two_bytes_.test(two_bytes(rest[0], rest[1]))) return nullptr;
   for (const AddedToken& token : tokens_) {
-    // Tells nearly all of them apart: tags of markup begin like many tokens.
+    // The second byte excludes nearly all tokens. Tags of markup have their first byte in common.
     const std::string& content = token.content;
     if (content.size() > 1 && rest.size() > 1 && content[1] != rest[1]) continue;
     if (rest.starts_with(content)) return &token;
@@ -83,6 +86,7 @@ const AddedToken* AddedTokens::longest_at(std::string_view rest) const {
 std::optional<AddedTokens::Match> AddedTokens::find(std::string_view text, std::size_t from) const {
   if (tokens_.empty()) return std::nullopt;
   for (std::size_t at = from; at < text.size(); ++at) {
+    // All special tokens of the Qwen models begin with '<'. The search for one byte is the fastest.
     if (only_first_byte_) {
       at = text.find(*only_first_byte_, at);
       if (at == std::string_view::npos) return std::nullopt;

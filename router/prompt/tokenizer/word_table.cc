@@ -17,7 +17,7 @@ WordTable::WordTable(const Vocabulary& vocabulary, const MergeTable& merges) {
   buckets_.resize(buckets);
   shift_ = 64U - static_cast<unsigned>(std::countr_zero(buckets));
   std::array<TokenId, MergeTable::kShortBytes> ids;
-  // Frequent tokens have small ids: they come first and keep their place.
+  // Frequent tokens have small ids. They come first, and so they get the places.
   for (TokenId id = 0; id < vocabulary.ids_end(); ++id) {
     const std::string_view content = vocabulary.content_of(id);
     if (content.empty() || content.size() > SmallWord::kSizeMax) continue;
@@ -25,6 +25,8 @@ WordTable::WordTable(const Vocabulary& vocabulary, const MergeTable& merges) {
     Bucket& bucket = buckets_[word.hash() >> shift_];
     const auto free = std::find(bucket.words.begin(), bucket.words.end(), SmallWord{});
     if (free == bucket.words.end()) continue;
+    // Byte-pair encoding cannot make some tokens of the vocabulary. They never are the result for a
+    // word.
     if (merges.encode_short(content, ids) != 1 || ids[0] != id) continue;
     bucket.ids[static_cast<std::size_t>(free - bucket.words.begin())] = id;
     *free = word;
@@ -36,6 +38,7 @@ WordCache::WordCache()
 
 std::size_t WordCache::find(std::string_view word, std::uint64_t hash, TokenId* ids) const {
   const LargeSlot& slot = large_[hash >> kLargeShift];
+  // The bytes are compared, because two words may have one hash.
   if (slot.size != word.size() || std::memcmp(slot.bytes.data(), word.data(), slot.size) != 0) {
     return 0;
   }

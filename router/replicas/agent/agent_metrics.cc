@@ -21,14 +21,15 @@ using contract::MetricSpec;
 
 constexpr std::array<std::string_view, operations::kTierCount> kTiers = {"gpu", "cpu", "storage"};
 
-// Gauges of one worker, of all of its ranks together.
+// The gauges of one worker, over all of its ranks.
 struct WorkerSum {
   std::size_t open = 0;
   std::size_t memory_bytes = 0;
   std::array<std::uint64_t, operations::kTierCount> blocks{};
 };
 
-// A counter of a stream. `label`: after the worker's, or alone where the metric has no worker.
+// A counter of a stream. The label follows the worker's label, or is the only one if the metric has
+// no worker.
 struct Count {
   const MetricSpec* metric;
   std::string_view label;
@@ -64,9 +65,10 @@ void AgentMetrics::advance(Totals& totals, const StreamView& stream) {
   const std::string& worker = stream.name.worker;
   for (const Count& count : counts_of(stream)) {
     std::uint64_t& last = totals[{count.metric->name, count.label}];
-    if (count.total < last) last = 0;  // another stream of the same name, which began meanwhile
+    if (count.total < last) last = 0;  // another stream of this name began meanwhile
     const auto more = static_cast<double>(count.total - std::exchange(last, count.total));
     if (!has_worker(*count.metric)) {
+      // A metric without a worker is shared: it is not created before it counts something.
       if (more > 0) metrics_.counter(*count.metric, {count.label}).add(more);
     } else if (count.label.empty()) {
       metrics_.counter(*count.metric, {worker}).add(more);
@@ -106,6 +108,7 @@ void AgentMetrics::forget_others(std::span<const StreamView> streams) {
     workers.insert(stream.name.worker);
   }
   std::erase_if(totals_, [&](const auto& rank) {
+    // A worker's series stay as long as one of its ranks has a stream.
     if (!workers.contains(rank.first.first)) metrics_.remove_worker(rank.first.first);
     return !present.contains(rank.first);
   });

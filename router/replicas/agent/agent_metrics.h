@@ -16,22 +16,26 @@
 
 namespace sightline::agent {
 
-// Metrics of streams, by worker. Counters rise by what came since the streams were told last.
+// Metrics of streams, by worker. Counters rise by what was counted since the last call of `tell()`.
 // Thread safety: all methods from any thread.
 class AgentMetrics {
  public:
-  // Metrics outlive it.
+  // `metrics` outlives this object.
   explicit AgentMetrics(runtime::Metrics& metrics) : metrics_(metrics) {}
 
-  // All streams as they are now. The series of workers that have none any more go away.
+  // Sets the metrics to the present state of all streams. The series of workers without a stream
+  // are removed.
   void tell(std::span<const StreamView> streams) SL_EXCLUDES(mutex_);
 
  private:
-  // As last told, by metric and label.
+  // The totals of the last call, by metric and label.
   using Totals = std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>;
+  // Worker and rank.
   using Rank = std::pair<std::string, std::uint32_t>;
 
+  // Raises the counters of a stream.
   void advance(Totals& totals, const StreamView& stream) SL_REQUIRES(mutex_);
+  // Removes what belongs to streams that are gone.
   void forget_others(std::span<const StreamView> streams) SL_REQUIRES(mutex_);
 
   runtime::Metrics& metrics_;

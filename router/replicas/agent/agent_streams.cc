@@ -24,12 +24,13 @@
 namespace sightline::agent {
 namespace {
 
-// What many routers ask at once, after NATS healed; what finds no room is asked again.
+// Many routers may ask at the same moment after NATS returned. They repeat requests that found no
+// room.
 constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 16'384, .bytes_max = 16U << 20U};
-// Heard before streams have their turn again.
+// The most requests that are read before the streams have their turn.
 constexpr int kAsksPerTurn = 256;
 
-// Why an ask is not heard, before a stream judges it.
+// Why a request is dropped before a stream sees it.
 enum class Unheard : std::uint8_t { TooLarge, TooShort, OtherVersion, WrongTag, Malformed };
 constexpr std::array<std::string_view, 5> kUnheardNames = {
     "too-large", "too-short", "other-version", "wrong-tag", "malformed"};
@@ -50,16 +51,16 @@ using Name = std::pair<std::string, std::uint32_t>;
 
 Name key_of(const frames::StreamName& name) { return {name.worker, name.rank}; }
 
-// A stream and where it is talked about.
+// A stream and its subjects.
 struct Entry {
   frames::StreamName name;
-  std::string events;  // subject
-  std::string asks;    // likewise
+  std::string events;  // subject of its messages to all
+  std::string asks;    // subject of requests to it
   std::unique_ptr<RankStream> stream;
   std::atomic<std::uint64_t> unsent = 0;
 };
 
-// What keeps a feed's stream as its own while its events are read.
+// Keeps the stream of a feed alive while the feed is read.
 class FeedSink final : public operations::OperationSink {
  public:
   FeedSink(std::shared_ptr<Entry> entry, CacheId cache) : entry_(std::move(entry)), cache_(cache) {
@@ -78,6 +79,7 @@ class FeedSink final : public operations::OperationSink {
   const CacheId cache_;
 };
 
+// For a cache that was closed before its reading began.
 class NoSink final : public operations::OperationSink {
  public:
   void take(const operations::CacheName& /*cache*/,
@@ -113,25 +115,26 @@ struct AgentStreams::State {
   AgentMetrics metrics;
   std::array<runtime::Counter, kUnheardNames.size()> unheard;
   const std::shared_ptr<nats::Inbox> inbox = std::make_shared<nats::Inbox>(kInboxLimits);
-  // Until when the thread sleeps; the past: it is awake, and looks at all streams before it sleeps.
+  // Until when the thread sleeps. A time in the past: it is awake, and looks at all streams before
+  // it sleeps.
   std::atomic<Instant> planned = Instant::min();
 
   mutable Mutex mutex;  // held for memory work only
   std::map<Name, std::shared_ptr<Entry>> entries SL_GUARDED_BY(mutex);
-  std::map<CacheId, std::shared_ptr<Entry>> feeds SL_GUARDED_BY(mutex);  // that are open
-  std::size_t payload_max SL_GUARDED_BY(mutex) = 0;  // of the servers; 0: never connected
+  std::map<CacheId, std::shared_ptr<Entry>> feeds SL_GUARDED_BY(mutex);  // the open ones
+  std::size_t payload_max SL_GUARDED_BY(mutex) = 0;  // of the servers, 0: never connected
   bool draining SL_GUARDED_BY(mutex) = false;
   std::uint64_t changes SL_GUARDED_BY(mutex) = 0;  // of entries
 
-  // The thread's own.
-  std::map<std::string, std::shared_ptr<Entry>> present;  // entries by the subject of their asks
+  // Members that only the thread uses.
+  std::map<std::string, std::shared_ptr<Entry>> present;  // by the subject of requests
   std::uint64_t changes_seen = 0;
   Instant next_look{};
 
   std::optional<WorkerThread> thread;  // ends before all of the above
 };
 
-// A new stream has the limits, and the wish to drain, of the others.
+// A new stream gets the payload limit of the others, and drains if they drain.
 std::shared_ptr<Entry> AgentStreams::State::entry_of(const frames::StreamName& name) {
   std::shared_ptr<Entry>& entry = entries[key_of(name)];
   if (entry) return entry;
@@ -141,23 +144,28 @@ std::shared_ptr<Entry> AgentStreams::State::entry_of(const frames::StreamName& n
   entry->asks = around.subjects.asks(name.worker, name.rank);
   RankStream::Setup setup;
   setup.name = name;
-  // Of this stream alone: where it ends routers forget the number, and another may begin later.
+  // The number is of this stream alone. When it ends, routers reject the number, but a stream of
+  // the same name may begin later.
   setup.agent = {.name = options.agent, .number = options.draw()};
   setup.options = options.publisher;
   setup.draw = options.draw;
   setup.is_draining = draining;
   setup.told_due = [this](Instant due) {
+    // The thread would wake later than this stream needs.
     if (due < planned.load()) inbox->wake();
   };
   entry->stream = std::make_unique<RankStream>(std::move(setup), around.clock);
   if (payload_max >= publisher::kPayloadBytesMin) entry->stream->limit_payload(payload_max);
   ++changes;
+  // Subscribed under the mutex, as look_around() unsubscribes. So the last call belongs to the
+  // present stream.
   around.control.subscribe(entry->asks, inbox);
   return entry;
 }
 
 void AgentStreams::State::run(const std::stop_token& stop) {
-  // Frames that a turn loses are gaps to routers, who ask, and who ask again where it loses that.
+  // A turn that runs out of memory may lose frames. They are gaps for routers, which request them,
+  // repeatedly if needed.
   while (!stop.stop_requested()) run_step([this] { turn(); });
   renew_present();
   for (const auto& [subject, entry] : present) {
@@ -184,7 +192,8 @@ void AgentStreams::State::renew_present() {
   changes_seen = changes;
 }
 
-// A stream that is due sooner than planned wakes the thread: after it is looked at here.
+// While the thread looks at the streams, each change of due() must wake it. So `planned` is far in
+// the future first.
 Instant AgentStreams::State::plan() {
   planned = Instant::max();
   Instant until = next_look;
@@ -195,11 +204,12 @@ Instant AgentStreams::State::plan() {
 
 void AgentStreams::State::hear_some(Instant until) {
   auto event = inbox->take(until);
+  // From here on the thread is awake and needs no wake-up.
   planned = Instant::min();
   for (int left = kAsksPerTurn; event;) {
     if (const auto* message = std::get_if<nats::Message>(&*event)) hear(*message);
     if (std::holds_alternative<nats::Connected>(*event)) learn_limit();
-    // What was lost is asked again.
+    // Routers repeat lost requests.
     event = --left > 0 ? inbox->take_now() : std::nullopt;
   }
 }
@@ -207,7 +217,8 @@ void AgentStreams::State::hear_some(Instant until) {
 void AgentStreams::State::hear(const nats::Message& message) {
   const auto refuse = [this](Unheard why) { unheard[static_cast<std::size_t>(why)].add(); };
   const auto found = present.find(message.subject);
-  if (found == present.end()) return;  // it has ended
+  if (found == present.end()) return;  // the stream has ended
+  // The size is checked before the hash is computed.
   if (message.payload.size() > kAskBytesMax) return refuse(Unheard::TooLarge);
   const auto opened = around.sealer.open(message.subject, message.payload, envelope::kAskVersion);
   if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
@@ -218,8 +229,8 @@ void AgentStreams::State::hear(const nats::Message& message) {
   found->second->stream->hear(*ask, around.clock.now());
 }
 
-// Streams of ranks that are not known yet, so that routers are told why they hear nothing of them;
-// those of workers that have left end.
+// Creates streams of ranks that are not read yet, so routers receive the reason why there are no
+// events. Ends the streams of workers that have left.
 void AgentStreams::State::look_around(Instant now) {
   next_look = now + options.look_around;
   learn_limit();
@@ -244,7 +255,7 @@ void AgentStreams::State::look_around(Instant now) {
         return false;
       }
       ended.push_back(entry);
-      // Before anybody can open another stream of the name, which is to hear what is asked.
+      // Before another stream of this name can be opened, which must receive its requests.
       around.control.unsubscribe(entry->asks, inbox);
       return true;
     });
@@ -258,7 +269,7 @@ void AgentStreams::State::say_bye(Entry& entry) {
   for (const auto& message : entry.stream->bye()) send(entry, message);
 }
 
-// Both connections may have different servers.
+// The two connections may have different servers, so the smaller limit counts.
 void AgentStreams::State::learn_limit() {
   if (!around.control.connected() || !around.events.connected()) return;
   const std::size_t server_max =
@@ -269,6 +280,7 @@ void AgentStreams::State::learn_limit() {
     const MutexLock lock(mutex);
     if (payload_max == bytes) return;
     payload_max = bytes;
+    // check() reports it. Frames would not fit.
     if (bytes < publisher::kPayloadBytesMin) return;
     for (const auto& [name, entry] : entries) all.push_back(entry);
   }
@@ -286,8 +298,8 @@ void AgentStreams::State::serve(Entry& entry, Instant now) {
 }
 
 void AgentStreams::State::send(Entry& entry, const publisher::Outgoing& message) {
-  // An answer by the other connection would be ahead of the frames before it, which readers would
-  // miss then.
+  // On the other connection, an answer could overtake the frames before it. Routers would then see
+  // a gap that does not exist.
   nats::Connection& connection = message.is_in_order ? around.events : around.control;
   const std::string subject =
       message.reader.empty() ? entry.events : around.subjects.replies(message.reader);
@@ -298,7 +310,7 @@ void AgentStreams::State::send(Entry& entry, const publisher::Outgoing& message)
 
 AgentStreams::AgentStreams(Options options, Wishes wishes, const Around& around)
     : state_(std::make_unique<State>(std::move(options), std::move(wishes), around)) {
-  State* shared = state_.get();  // the thread ends before the state does
+  State* shared = state_.get();  // the thread ends before the state
   state_->thread.emplace("sl-agent", [shared](const std::stop_token& stop) { shared->run(stop); });
 }
 

@@ -23,71 +23,83 @@
 
 namespace sightline::agent {
 
-// Largest ask that is opened, in bytes, sealed: the longest that a router makes is less than half.
+// The most bytes of a request that the agent opens, with its seal. The longest request of a router
+// has less than half as many.
 inline constexpr std::size_t kAskBytesMax = 4'096;
 
-// A rank that the agent is to read.
+// A rank that the agent should read.
 struct WantedStream {
   frames::StreamName name;
-  std::string reason;  // why it may have no feed, as one sentence
+  // Why it may have no feed, as one sentence.
+  std::string reason;
 };
 
-// All streams of an agent. Its thread, sl-agent, seals and sends what is ready, hears what routers
-// ask, makes dumps and tells whoever reads the engines what routers wish. While NATS is away, or
-// takes too little, what is not sent is counted; routers ask for it later.
-// Thread safety: all methods from any thread; stop() from one.
+// All streams of an agent. Its thread, sl-agent, seals and sends ready messages, answers routers'
+// requests and makes dumps. It passes routers' requests about an engine to the reader of the
+// engine. While NATS is away or too slow, unsent messages are only counted. Routers request them
+// later. Thread safety: all methods from any thread, stop() from one.
 class AgentStreams {
  public:
+  // Settings of the agent.
   struct Options {
-    std::string agent;  // its name, for people
-    // payload_bytes_max is lowered to what the server takes, once that is known.
+    // Its name, for people.
+    std::string agent;
+    // payload_bytes_max is lowered to the NATS servers' limit as soon as it is known.
     publisher::PublisherOptions publisher = {};
-    std::function<std::uint64_t()> draw;             // random 64 bits, from any thread
-    Duration look_around = std::chrono::seconds(1);  // how often `wanted` is asked
+    // 64 random bits, from any thread.
+    std::function<std::uint64_t()> draw;
+    // The pause between calls of `wanted`.
+    Duration look_around = std::chrono::seconds(1);
   };
   // Called on the agent's thread.
   struct Wishes {
+    // Read the engine's events now, and then call `tell()`.
     std::function<void(CacheId)> look;
+    // Resync the cache, from the engine's replay if it has one.
     std::function<void(CacheId, bool replay)> relearn;
-    // All ranks of the workers that the agent has: streams of others end, once they have no feed.
+    // Returns all ranks of the agent's workers. Streams of other ranks end when they have no feed.
     std::function<std::vector<WantedStream>()> wanted;
   };
-  // All outlive it.
+  // The objects that it uses. All outlive it.
   struct Around {
-    nats::Connection& control;  // asks, what was asked for
-    nats::Connection& events;   // frames, and answers that name their position
+    // The connection for requests and for replies to them.
+    nats::Connection& control;
+    // The connection for frames, and for answers that name a position in them.
+    nats::Connection& events;
     const envelope::Sealer& sealer;
     const contract::Subjects& subjects;
     runtime::Metrics& metrics;
     const Clock& clock;
   };
 
+  // Starts the thread.
   AgentStreams(Options options, Wishes wishes, const Around& around);
-  ~AgentStreams();  // as stop()
+  ~AgentStreams();  // calls stop()
   AgentStreams(const AgentStreams&) = delete;
   AgentStreams& operator=(const AgentStreams&) = delete;
 
-  // The rank's events come under this id, by its sink and tell(), until close(). To be called
-  // before they are read.
+  // From now on the rank's events come under this id, by its sink and `tell()`, until close(). Call
+  // it before they are read.
   void open(const frames::StreamName& name, CacheId cache);
   void close(CacheId cache);
-  // Takes the operations of a cache that was opened; of another one: nothing. What was told of it
-  // counts as long as the sink lives, which does not outlive this.
+  // Returns the sink for a cache that was opened. For another cache it ignores everything. `tell()`
+  // counts for this cache as long as the sink lives. The sink must not outlive this object.
   std::unique_ptr<operations::OperationSink> make_sink(CacheId cache);
+  // Sets the facts of a cache. Ignores an unknown one.
   void tell(CacheId cache, const Told& told);
 
-  // From now on routers are told to send the workers nothing more.
+  // From now on the streams request that routers send the workers no more requests.
   void drain();
 
-  // By worker and rank.
+  // All streams, by worker and rank.
   [[nodiscard]] std::vector<StreamView> views() const;
-  // Done once NATS was connected; it may be away again. The error says why not, or that the server
-  // takes too small messages for anything to be told.
+  // Returns Done once NATS was connected, even if it is away again. The error says why it never
+  // was, or that the server's largest message is too small.
   [[nodiscard]] Result<Done> check() const;
-  // Brings metrics up to date; called before each scrape.
+  // Brings the metrics up to date. Called before each scrape.
   void refresh_metrics();
 
-  // Says on each stream that the agent ends, and ends the thread. Idempotent.
+  // Announces on each stream that the agent ends, and ends the thread. May be called twice.
   void stop();
 
  private:

@@ -11,7 +11,7 @@ using operations::FeedHealth;
 
 namespace {
 
-// The epochs of one feed; a rank's cache begins fewer.
+// The epochs of one feed. A rank's cache begins far fewer in its life.
 constexpr std::uint64_t kEpochsPerFeed = std::uint64_t{1} << 32U;
 
 constexpr char kNoFeed[] = "the agent does not read its events yet";
@@ -38,16 +38,19 @@ RankStream::RankStream(Setup setup, const Clock& clock)
 }
 
 CacheName RankStream::cache_name(std::uint64_t epoch) const {
+  // The upper half counts feeds, so two feeds never have the same epoch.
   return {.worker = name_.worker, .rank = name_.rank, .epoch = feeds_ * kEpochsPerFeed + epoch};
 }
 
 void RankStream::retell(Instant now) {
+  // The feed does not know that the agent drains.
   told_.facts.draining = draining_;
   publisher_.tell(cache_name(told_.epoch), told_.facts, told_.lag_by_stamp, now);
   settle();
 }
 
 void RankStream::settle() {
+  // A dump or an open request needs the next turn immediately.
   const bool is_busy = publisher_.is_making_dump() || publisher_.has_wish();
   due_ = is_busy ? clock_.now() : publisher_.deadline().value_or(Instant::max());
 }
@@ -57,10 +60,12 @@ void RankStream::begin_feed(CacheId cache) {
     const MutexLock lock(mutex_);
     feed_ = cache;
     ++feeds_;
+    // The drained engine has ended. This is another one.
     if (std::exchange(drained_engine_ended_, false)) draining_ = false;
     told_ = {};
     retell(clock_.now());
   }
+  // Outside of the lock: the callback wakes a thread that takes it.
   told_due_(due_);
 }
 
@@ -70,6 +75,7 @@ void RankStream::end_feed(CacheId cache) {
     if (feed_ != cache) return;
     feed_.reset();
     ++feeds_;
+    // Only an engine that was drained and ended gives the next one requests again.
     drained_engine_ended_ = draining_;
     told_ = {.epoch = 0, .facts = without_feed(kNoFeed), .lag_by_stamp = {}};
     retell(clock_.now());
@@ -81,6 +87,7 @@ void RankStream::take(CacheId cache, const CacheName& name,
                       const operations::Operation& operation) {
   const MutexLock lock(mutex_);
   if (feed_ != cache) return;
+  // The clock is read once for each reading of events, not for each operation.
   if (!std::exchange(is_timed_, true)) publisher_.pass(clock_.now());
   publisher_.take(cache_name(name.epoch), operation);
 }
@@ -89,6 +96,7 @@ void RankStream::tell(CacheId cache, const Told& told) {
   {
     const MutexLock lock(mutex_);
     if (feed_ != cache) return;
+    // This reading of events is over. The next one asks the clock again.
     is_timed_ = false;
     told_ = told;
     retell(clock_.now());
@@ -99,6 +107,7 @@ void RankStream::tell(CacheId cache, const Told& told) {
 void RankStream::explain(const std::string& reason) {
   {
     const MutexLock lock(mutex_);
+    // An unchanged reason needs no beat.
     if (feed_ || told_.facts.reason == reason) return;
     told_.facts = without_feed(reason);
     retell(clock_.now());
@@ -110,6 +119,7 @@ void RankStream::drain() {
   {
     const MutexLock lock(mutex_);
     draining_ = true;
+    // Without a feed, the engine has ended already, or never began.
     drained_engine_ended_ = !feed_;
     retell(clock_.now());
   }
@@ -142,6 +152,7 @@ std::vector<publisher::Outgoing> RankStream::bye() {
 RankStream::Turn RankStream::turn(Instant now) {
   const MutexLock lock(mutex_);
   Turn turn;
+  // This comes first: a dump that it completes is ready in the same turn.
   publisher_.step(now);
   turn.outgoing = publisher_.take_ready(now);
   if (publisher_.take_look_wish()) turn.look = feed_;

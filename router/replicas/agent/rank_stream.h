@@ -20,85 +20,105 @@
 #include "router/replicas/frames/message.h"
 #include "router/replicas/publisher/frame_publisher.h"
 
-// The agent: streams of several ranks (router/replicas/publisher) between the thread that reads
-// engines' events and the one that talks to NATS.
+// The agent: the streams of several ranks (router/replicas/publisher). They are between the thread
+// that reads engines' events and the thread that uses NATS.
 namespace sightline::agent {
 
-// What is told of a rank's cache after its events were read.
+// The state of a rank's cache after its events were read.
 struct Told {
-  std::uint64_t epoch = 0;  // CacheName::epoch, of which the facts are
+  // CacheName::epoch to which the facts belong.
+  std::uint64_t epoch = 0;
   operations::CacheFacts facts;
-  std::optional<std::chrono::milliseconds> lag_by_stamp;  // of the last batch
+  // Of the last batch.
+  std::optional<std::chrono::milliseconds> lag_by_stamp;
 };
 
 // A stream at one moment, for people and metrics.
 struct StreamView {
   frames::StreamName name;
-  std::optional<std::uint64_t> epoch;  // nothing: what is held is not proved
+  // Absent: the held blocks are not proved.
+  std::optional<std::uint64_t> epoch;
   std::uint64_t position = 0;
   operations::CacheDigest digest;
   operations::CacheFacts facts;
   bool has_feed = false;
   bool is_capped = false;
-  std::uint64_t left_out = 0;  // blocks beyond PublisherOptions::blocks_max, since the start
+  // Blocks above PublisherOptions::blocks_max, since the start.
+  std::uint64_t left_out = 0;
   std::size_t memory_bytes = 0;
-  std::uint64_t unsent = 0;  // messages that were ready, and that NATS did not take
+  // Messages that were ready, and that NATS did not accept.
+  std::uint64_t unsent = 0;
   std::optional<std::chrono::milliseconds> lag_by_stamp;
   publisher::PublisherStatistics statistics;
 };
 
-// One stream. It stays while the feed that fills it is replaced: a worker that comes back, or whose
-// addresses change, has another CacheId. Of several feeds the one that began last counts.
-// Nothing is done under the lock but memory work, a millisecond or two of it at most.
-// Thread safety: all methods from any thread, take() from that of its feed.
+// One stream. It stays when its feed is replaced: a worker that returns, or whose addresses change,
+// has another CacheId. Of several feeds the one that began last counts. Under the lock it does only
+// memory work, for at most a millisecond or two.
+// Thread safety: all methods from any thread, take() from its feed's thread.
 class RankStream {
  public:
+  // What a stream needs.
   struct Setup {
     frames::StreamName name;
     frames::Instance agent;
     publisher::PublisherOptions options;
-    std::function<std::uint64_t()> draw;    // random 64 bits, from any thread
-    std::function<void(Instant)> told_due;  // due() is this now, perhaps earlier than before
-    bool is_draining = false;               // from the first engine on, as by drain()
+    // 64 random bits, from any thread.
+    std::function<std::uint64_t()> draw;
+    // Called when due() has changed to this time, perhaps to an earlier one than before.
+    std::function<void(Instant)> told_due;
+    // Drains from the first engine on, see drain().
+    bool is_draining = false;
   };
-  // The clock outlives it.
+  // The clock outlives this object.
   RankStream(Setup setup, const Clock& clock);
 
+  // A feed begins or ends. Each begins a new epoch of the cache.
   void begin_feed(CacheId cache) SL_EXCLUDES(mutex_);
   void end_feed(CacheId cache) SL_EXCLUDES(mutex_);
-  // Of a feed that does not count: nothing. tell() comes soon after take(), on the same thread.
+  // Takes an operation or facts. Ignores a feed that does not count. `tell()` follows take() soon,
+  // on the same thread.
   void take(CacheId cache, const operations::CacheName& name,
             const operations::Operation& operation) SL_EXCLUDES(mutex_);
   void tell(CacheId cache, const Told& told) SL_EXCLUDES(mutex_);
 
-  // Why there is no feed, as one sentence; nothing while there is one.
+  // Sets why there is no feed, as one sentence. Ignored while there is a feed.
   void explain(const std::string& reason) SL_EXCLUDES(mutex_);
-  // From now on routers are told to send the worker nothing more, until its engine has ended, or is
-  // not there yet, and another one is read: a container that is started again takes requests again.
+  // From now on the stream requests that routers send the worker no more requests. This ends when
+  // the drained engine has ended and another one is read. If no engine is read yet, it ends with
+  // the first one. So a restarted container gets requests again.
   void drain() SL_EXCLUDES(mutex_);
 
-  // See FramePublisher.
+  // As the methods of FramePublisher.
   void hear(const frames::Message& message, Instant now) SL_EXCLUDES(mutex_);
   void limit_payload(std::size_t bytes_max) SL_EXCLUDES(mutex_);
   std::vector<publisher::Outgoing> bye() SL_EXCLUDES(mutex_);
 
+  // What the caller does next.
   struct Turn {
     std::vector<publisher::Outgoing> outgoing;
-    // Wishes that are to be fulfilled.
+    // Requests of routers to pass on.
     std::optional<CacheId> look;
     std::optional<CacheId> relearn;
-    bool has_replay = false;  // to relearn from
+    // Whether `relearn` can use a replay.
+    bool has_replay = false;
   };
-  // To be called when due() has come; does a step of a dump.
+  // Does the due work, and a step of a dump. Call it when due() has come.
   Turn turn(Instant now) SL_EXCLUDES(mutex_);
+  // When turn() has work. Read without the lock.
   [[nodiscard]] Instant due() const { return due_; }
 
+  // Whether an engine's events are read.
   [[nodiscard]] bool has_feed() const SL_EXCLUDES(mutex_);
+  // The state at this moment.
   [[nodiscard]] StreamView view() const SL_EXCLUDES(mutex_);
 
  private:
+  // The name that the publisher gets. It is unique among all feeds of this stream.
   [[nodiscard]] operations::CacheName cache_name(std::uint64_t epoch) const SL_REQUIRES(mutex_);
+  // Passes told_ to the publisher.
   void retell(Instant now) SL_REQUIRES(mutex_);
+  // Sets due_. Call it after every change of the publisher.
   void settle() SL_REQUIRES(mutex_);
 
   const frames::StreamName name_;
@@ -107,12 +127,15 @@ class RankStream {
 
   mutable Mutex mutex_;
   publisher::FramePublisher publisher_ SL_GUARDED_BY(mutex_);
+  // The feed that counts. Absent: no engine is read.
   std::optional<CacheId> feed_ SL_GUARDED_BY(mutex_);
-  std::uint64_t feeds_ SL_GUARDED_BY(mutex_) = 0;  // begun and ended
+  std::uint64_t feeds_ SL_GUARDED_BY(mutex_) = 0;  // begun and ended ones
   Told told_ SL_GUARDED_BY(mutex_);                // last
   bool draining_ SL_GUARDED_BY(mutex_) = false;
+  // The engine was drained and has ended.
   bool drained_engine_ended_ SL_GUARDED_BY(mutex_) = false;
-  bool is_timed_ SL_GUARDED_BY(mutex_) = false;  // the publisher knows the time of this reading
+  // The publisher knows the time of the present reading.
+  bool is_timed_ SL_GUARDED_BY(mutex_) = false;
 
   std::atomic<Instant> due_ = Instant::max();
 };

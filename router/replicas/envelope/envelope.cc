@@ -12,10 +12,12 @@ namespace sightline::envelope {
 
 namespace {
 
-// Changing it makes a deployment of other processes out of those of the next release.
+// BLAKE3's context string for the derived key. If a release changes it, processes of this release
+// and of earlier ones reject each other's messages.
 constexpr const char* kKeyContext = "sightline 2026 messages between replicas: tag";
 
-// With its length in front: two fields are never the bytes of two others.
+// Hashes the length before the bytes. Without it, two fields could be the same bytes as two other
+// fields, for example "ab" + "c" and "a" + "bc".
 void update_field(blake3_hasher& hasher, std::string_view field) {
   std::array<std::uint8_t, 8> length{};
   store_le64(length.data(), field.size());
@@ -23,7 +25,8 @@ void update_field(blake3_hasher& hasher, std::string_view field) {
   blake3_hasher_update(&hasher, field.data(), field.size());
 }
 
-// In a time that does not tell how much of a forged tag was right.
+// Takes the same time for every pair of tags. A sender can therefore not measure how many bytes of
+// a forged tag were right.
 bool equal(const std::uint8_t* one, const std::uint8_t* other, std::size_t bytes) {
   std::uint8_t difference = 0;
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -79,9 +82,13 @@ std::string Sealer::seal(std::string_view subject, std::string_view payload,
 
 Opened Sealer::open(std::string_view subject, std::string_view bytes, std::uint8_t version) const {
   if (bytes.empty()) return Refusal::TooShort;
+  // The version is checked before the length, because messages of another version may have another
+  // form.
   if (static_cast<std::uint8_t>(bytes.front()) != version) return Refusal::OtherVersion;
   if (bytes.size() < kSealBytes) return Refusal::TooShort;
   const auto versioned = bytes.substr(0, bytes.size() - kTagBytes);
+  // The payload is returned only after its tag was checked. No reader parses bytes of an
+  // unauthenticated sender.
   const Tag tag = tag_of(subject, versioned);
   const auto given = bytes_of(bytes.substr(versioned.size()));
   if (!equal(tag.data(), given.data(), kTagBytes)) return Refusal::WrongTag;

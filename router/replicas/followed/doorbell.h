@@ -15,26 +15,32 @@
 
 namespace sightline::followed {
 
-// Tells one reader which of its many inboxes have something.
-// Thread safety: bells and wake() from any thread, wait() and answered() from the reader's.
+// Wakes one reader of many inboxes, and names the inboxes that have something. Without it, the
+// reader would have to look into each inbox.
+// Thread safety: ring() and wake() from any thread, wait() and answered() from the reader's thread.
 class Doorbell {
  public:
-  // One inbox's; may live longer than the doorbell's other users.
+  // The bell of one inbox. It keeps its doorbell alive.
   class Bell {
    public:
+    // Does not ring.
     Bell(std::shared_ptr<Doorbell> door, CacheId cache) : door_(std::move(door)), cache_(cache) {}
+    // Wakes the reader, unless this bell waits already.
     void ring() {
       if (!is_rung_.exchange(true)) door_->push(cache_);
     }
-    // To be called before its inbox is read: what comes from then on rings again.
+    // Call it before the inbox is read. Later messages ring again, so no message is left unnoticed.
     void answered() { is_rung_ = false; }
 
    private:
+    // Keeps the doorbell alive, because NATS may ring after the stream has ended.
     const std::shared_ptr<Doorbell> door_;
     const CacheId cache_;
+    // True from a ring() to the next answered().
     std::atomic<bool> is_rung_ = false;
   };
 
+  // Ends a wait() without a bell.
   void wake() {
     {
       const MutexLock lock(mutex_);
@@ -43,7 +49,8 @@ class Doorbell {
     changed_.notify_one();
   }
 
-  // Whose bells were rung since the last call. Waits for one, or wake(), until then.
+  // Waits until a bell rings, wake() is called or `until` has passed. Returns the caches whose
+  // bells rang since the last call.
   std::vector<CacheId> wait(Instant until) {
     std::vector<CacheId> rung;
     const MutexLock lock(mutex_);
@@ -56,8 +63,11 @@ class Doorbell {
   }
 
  private:
+  // A wait of the library's condition variable must not overflow. A longer wait ends early and
+  // returns nothing.
   static constexpr Duration kWaitMax = std::chrono::hours(1);
 
+  // Notes a bell that rang, and wakes the reader.
   void push(CacheId cache) {
     {
       const MutexLock lock(mutex_);
@@ -66,9 +76,12 @@ class Doorbell {
     changed_.notify_one();
   }
 
-  Mutex mutex_;  // held for memory work only
+  // Held for memory work only.
+  Mutex mutex_;
   CondVar changed_;
-  std::vector<CacheId> rung_ SL_GUARDED_BY(mutex_);  // each at most once until it is answered
+  // Each at most once until answered.
+  std::vector<CacheId> rung_ SL_GUARDED_BY(mutex_);
+  // A wake() that no wait() has returned for.
   bool is_woken_ SL_GUARDED_BY(mutex_) = false;
 };
 

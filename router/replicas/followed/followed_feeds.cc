@@ -22,6 +22,7 @@ void FollowedFeeds::State::push(Command command) {
     const MutexLock lock(mutex);
     commands.push_back(std::move(command));
   }
+  // After the lock is released, because the woken thread takes it first.
   door->wake();
 }
 
@@ -32,6 +33,7 @@ bool FollowedFeeds::State::is_wanted(CacheId cache) const {
 
 FollowedFeeds::FollowedFeeds(FollowedOptions options, const Around& around)
     : state_(std::make_unique<State>(std::move(options), around)) {
+  // The state exists before the thread that uses it.
   state_->thread.emplace("sl-replica",
                          [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
 }
@@ -43,6 +45,7 @@ FollowedFeeds::~FollowedFeeds() {
 }
 
 void FollowedFeeds::add(CacheId cache, frames::StreamName stream) {
+  // The status exists before the command is carried out. status() never misses a cache after add().
   {
     const MutexLock lock(state_->mutex);
     SL_CHECK(
@@ -60,6 +63,7 @@ void FollowedFeeds::remove(CacheId cache) {
 }
 
 void FollowedFeeds::look(CacheId cache) {
+  // Commands about unknown caches would only wake the thread.
   if (state_->is_wanted(cache)) state_->push({.kind = Command::Kind::Look, .cache = cache});
 }
 
@@ -91,6 +95,7 @@ NatsFreshness FollowedFeeds::nats() const {
   const MutexLock lock(state.mutex);
   NatsFreshness nats{.round_trip = state.round_trip.taken(now), .stale = {}};
   if (now - state.round_trip.fresh_at() < state.options.follower.stale_after) return nats;
+  // NATS counts as stale also when it is connected: a server can deliver late without an error.
   const bool is_there = state.around.control.connected() && state.around.events.connected();
   nats.stale = is_there ? kLate : kAway;
   return nats;

@@ -24,75 +24,92 @@
 
 namespace sightline::followed {
 
+// Limits on the streams of a router.
 struct FollowedOptions {
+  // The times and limits of each stream.
   follower::FollowerOptions follower = {};
-  // Heard and not yet applied: of one stream, and of all together. What is more is dropped, counted
-  // as lost, and asked for again.
+  // The most messages and bytes that are received and not yet applied, of one stream and of all
+  // streams. The router drops further ones, counts them as lost and requests them again.
+  // held_bytes_max is the setting `events.held_bytes_max`.
   std::size_t stream_messages_max = 16'384;
   std::size_t stream_bytes_max = std::size_t{16} << 20U;
   std::size_t held_bytes_max = std::size_t{512} << 20U;
-  ByteBudget* memory = nullptr;  // what these are charged to besides; outlives the connections
-  // Told when something of a cache's facts has changed but its last sequence and caught_up, on the
-  // thread of the feeds and before it reads on: must be quick. The first time soon after add().
+  // A second budget for these bytes. It outlives the connections. Null: no second budget.
+  ByteBudget* memory = nullptr;
+  // Called when a cache's facts have changed, except its last sequence and caught_up. The first
+  // call comes soon after add(). It runs on the thread sl-replica, which reads nothing meanwhile.
+  // So it must be quick.
   std::function<void(CacheId, const operations::CacheFacts&)> on_change = nullptr;
 };
 
-// How old what comes over NATS is at this process, by its own clock.
+// The age of messages that arrive over NATS, by this process's own clock.
 struct NatsFreshness {
-  // The longest that a message of this process takes, or has been under way, back to it.
+  // How long a message of this process takes back to it. If the present one has been under way
+  // longer, that time.
   Duration round_trip{};
-  // Why what is received is too old to be counted, as one sentence that stays the same while it is
-  // so; empty: what this process sent less than FollowerOptions::stale_after ago has come back.
+  // Why received messages are too old to count, as one sentence that does not change while it
+  // holds. Empty: a message that this process sent within FollowerOptions::stale_after has come
+  // back.
   std::string stale;
 };
 
-// Follows what agents tell over NATS of many caches, each in its stream, and keeps the index as
-// they say. A thread of its own, sl-replica, which gives each stream a short turn after the other,
-// so that none has to wait for one that floods.
+// Follows the streams of agents over NATS, one for each cache, and applies them to the index. Its
+// own thread, sl-replica, gives each stream a short turn in order. A stream that floods therefore
+// delays the others little.
 // Thread safety: all methods from any thread.
 class FollowedFeeds {
  public:
-  // All outlive it.
+  // The objects that it uses. All outlive it.
   struct Around {
-    nats::Connection& events;   // on which is heard
-    nats::Connection& control;  // on which is asked
+    // The connection on which it receives.
+    nats::Connection& events;
+    // The connection on which it sends requests.
+    nats::Connection& control;
     const contract::Subjects& subjects;
     const envelope::Sealer& sealer;
+    // The index that it writes, and what that index holds.
     index::IndexWriter& index;
     const index::IndexStatistics& held;
     index::RemovalJournal& removals;
     const Clock& clock;
-    std::string reader;                   // a name that no other process has
-    std::function<std::uint64_t()> draw;  // random; on any thread
+    // A name that no other process has. Agents address replies to it.
+    std::string reader;
+    // Returns a random number, on any thread.
+    std::function<std::uint64_t()> draw;
   };
   FollowedFeeds(FollowedOptions options, const Around& around);
+  // Ends the thread. The streams of NATS are unsubscribed, the index stays as it is.
   ~FollowedFeeds();
   FollowedFeeds(const FollowedFeeds&) = delete;
   FollowedFeeds& operator=(const FollowedFeeds&) = delete;
 
-  // Follows a stream from soon after the return on. The cache must not be followed already.
+  // Follows a stream, from soon after the return on. The cache must not be followed already.
   void add(CacheId cache, frames::StreamName stream);
-  // Stops following it and clears its cache, soon after the return. Unknown: nothing.
+  // Stops following the cache and clears it in the index, soon after the return. Ignores an unknown
+  // cache.
   void remove(CacheId cache);
 
-  // Has the agent look at its engine's events: facts.caught_up moves on. Unknown: nothing.
+  // Requests that the agent reads its engine's events, so facts.caught_up advances. Ignores an
+  // unknown cache.
   void look(CacheId cache);
-  // What is held of it disagrees with the engine: the agent is told, unless it was lately, see
-  // FollowerOptions::relearn_pause_min. Unknown: nothing.
+  // The held blocks contradict the engine: requests a resync from the agent. The pause between two
+  // requests is at least FollowerOptions::relearn_pause_min. Ignores an unknown cache.
   void relearn(CacheId cache);
 
-  // Has the agent asked for all that its engine holds, for there is room for it in the index now.
-  // Unknown: nothing.
+  // Requests a dump of all that the engine holds, because the index has room again. Ignores an
+  // unknown cache.
   void ask_again(CacheId cache);
 
-  // As of its last message or deadline; nothing when it is not followed.
+  // The status after the stream's last message or deadline. Nothing if the cache is not followed.
   [[nodiscard]] std::optional<FollowedStatus> status(CacheId cache) const;
-  // Of all, in the order of their ids.
+  // The statuses of all caches, in the order of their ids.
   [[nodiscard]] std::vector<FollowedStatus> statuses() const;
+  // How old messages of NATS are, see NatsFreshness.
   [[nodiscard]] NatsFreshness nats() const;
-  // Of all streams: bytes heard and not applied.
+  // Bytes that are received and not applied, of all streams.
   [[nodiscard]] std::size_t held_bytes() const;
-  // How long the thread has been busy since it last waited; zero while it waits.
+  // How long the thread has been busy since its last wait. Zero while it waits. A large value shows
+  // a blocked thread.
   [[nodiscard]] Duration turn_age() const;
 
  private:

@@ -26,29 +26,38 @@
 #include "router/replicas/followed/round_trip.h"
 #include "router/replicas/followed/stream_log.h"
 
-// What the callers of FollowedFeeds and its thread share. For followed_feeds.cc and
-// followed_thread.cc alone.
+// The state that the callers of FollowedFeeds and its thread share. Only followed_feeds.cc and
+// followed_thread.cc include it.
 namespace sightline::followed {
 
+// The thread waits.
 inline constexpr Instant kNoTurn = Instant::max();
+// Limits on the inbox of messages that this process sends to itself. There is about one each
+// second.
 inline constexpr nats::Inbox::Limits kReturnsLimits{.messages_max = 8'192, .bytes_max = 1U << 20U};
 
+// The longest pause between these messages.
 inline constexpr Duration kRoundTripEvery = std::chrono::seconds(1);
 
+// An order of a caller to the thread.
 struct Command {
   enum class Kind : std::uint8_t { Follow, Forget, Look, Relearn, AskAgain };
   Kind kind = Kind::Follow;
   CacheId cache;
-  frames::StreamName stream = {};  // to follow
+  frames::StreamName stream = {};  // for Follow
 };
 
+// A followed stream with its inbox. Only the thread uses it.
 struct Followed {
   std::shared_ptr<Doorbell::Bell> bell;
   std::shared_ptr<nats::Inbox> inbox;
   std::unique_ptr<FollowedStream> stream;
-  Instant due = Instant::max();  // as in the queue of deadlines
-  bool is_busy = false;          // waits for its turn
-  bool is_broken = false;        // a step of it had no memory: it is followed anew
+  // Equals its entry in `deadlines`.
+  Instant due = Instant::max();
+  // Waits for its turn in `busy`.
+  bool is_busy = false;
+  // A step had no memory, mend() restarts it.
+  bool is_broken = false;
 };
 
 struct FollowedFeeds::State {
@@ -62,61 +71,88 @@ struct FollowedFeeds::State {
         round_trip(std::min(kRoundTripEvery, options.follower.stale_after / 5), of.draw,
                    of.clock.now()) {}
 
+  // Called by any thread.
   void push(Command command);
   std::vector<Command> take_commands();
+  // The thread's own, from here on. followed_thread.cc gives the reasons.
+  // The body of the thread.
   void run(const std::stop_token& stop);
+  // Waits for work, then does all due work.
   void turn();
+  // Carries out a command of a caller.
   void carry_out(const Command& command);
+  // Runs a step for a followed stream. Marks the stream as broken if the step runs out of memory.
   void stream_step(CacheId cache, const std::function<void(Followed&)>& step);
+  // Follows broken streams like new ones.
   void mend();
+  // Gives a stream a place in `busy`.
   void ring(CacheId cache);
   void ring_all();
   [[nodiscard]] std::map<CacheId, FollowedStatus> all_statuses() const;
+  // Begins or ends a stream.
   void follow(CacheId cache, frames::StreamName stream);
   void forget(CacheId cache);
   void unsubscribe(const Followed& followed) const;
+  // Gives each stream in `busy` one turn.
   void read_some();
   bool read_turn(Followed& followed, bool& is_used);
+  // Settles the streams whose deadline has come.
   void meet_deadlines();
   void leave_deadlines(CacheId cache, Followed& followed);
+  // Lets a stream send its requests, and publishes its status.
   void settle(CacheId cache, Followed& followed);
+  // Reads returned numbers and sends the next one.
   void measure_nats();
+  // Called by any thread.
   void publish(FollowedStatus status);
   [[nodiscard]] Instant next_turn() const;
   [[nodiscard]] bool is_wanted(CacheId cache) const;
 
   const FollowedOptions options;
   const Around around;
+  // Shared by the inboxes, which may live longer than this object.
   const std::shared_ptr<ByteBudget> budget;
   const std::shared_ptr<Doorbell> door = std::make_shared<Doorbell>();
 
-  mutable Mutex mutex;  // held for memory work only
+  // Held for memory work only.
+  mutable Mutex mutex;
   std::vector<Command> commands SL_GUARDED_BY(mutex);
-  std::map<CacheId, FollowedStatus> statuses SL_GUARDED_BY(mutex);  // of all that are wanted
+  // Of all wanted caches.
+  std::map<CacheId, FollowedStatus> statuses SL_GUARDED_BY(mutex);
 
+  // When the thread's present turn began. kNoTurn: it waits.
   std::atomic<Instant> turn_began = kNoTurn;
 
-  // Of the messages that this process sends to itself.
+  // For the messages that this process sends to itself.
   const std::string returns_subject;
   const std::shared_ptr<nats::Inbox> returns = std::make_shared<nats::Inbox>(
       kReturnsLimits,
       nats::Inbox::Among{.budget = nullptr, .told = [door = door] { door->wake(); }});
   RoundTrip round_trip SL_GUARDED_BY(mutex);
 
-  // The thread's own.
+  // Members that only the thread uses.
   std::vector<Command> taken;
-  std::size_t carried_out = 0;  // of these
-  bool has_broken = false;      // some stream is
-  bool has_lost_turn = false;   // whose bell rang was perhaps lost
+  // Carried out of `taken`.
+  std::size_t carried_out = 0;
+  // At least one stream is broken.
+  bool has_broken = false;
+  // A turn ran out of memory: its bells may be lost.
+  bool has_lost_turn = false;
   std::map<CacheId, Followed> followed;
-  std::uint64_t readers = 0;                        // that there ever were
-  std::deque<CacheId> busy;                         // whose inboxes may have more, each once
-  std::set<std::pair<Instant, CacheId>> deadlines;  // of the streams that have one
-  Instant nats_fresh_at{};                          // as of round_trip
-  bool may_reclaim = false;                         // the index may have memory to give back
+  // Readers that were ever made. Each stream gets a new name for its replies.
+  std::uint64_t readers = 0;
+  // The caches whose inboxes may have more messages, each once.
+  std::deque<CacheId> busy;
+  // Of the streams with a deadline.
+  std::set<std::pair<Instant, CacheId>> deadlines;
+  // As round_trip returned it.
+  Instant nats_fresh_at{};
+  // The index may have memory to free.
+  bool may_reclaim = false;
   StreamLog lines;
 
-  std::optional<WorkerThread> thread;  // ends before all of the above
+  // Ends before all of the above.
+  std::optional<WorkerThread> thread;
 };
 
 }  // namespace sightline::followed

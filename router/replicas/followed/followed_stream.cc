@@ -57,6 +57,7 @@ bool FollowedStream::take(const nats::Event& event, Instant now) {
     connected(*there, now);
   } else if (!follower_) {
     return false;
+    // Before the first connection there is nothing to lose.
   } else if (const auto* lost = std::get_if<nats::Lost>(&event)) {
     lost_ += lost->messages;
     ++losses_;
@@ -75,20 +76,22 @@ void FollowedStream::connected(const nats::Connected& connected, Instant now) {
   } else if (connected.subject.empty() && std::exchange(is_away_, false)) {
     follower_->nats_healed(now);
   } else {
-    // One of the two subjects alone was heard until now.
+    // Until now only one of the two subjects was received.
     follower_->messages_lost(now);
   }
 }
 
 bool FollowedStream::hear(const nats::Message& message, Instant now) {
+  // The tag is checked before a byte is decoded. An outsider's bytes never reach the decoder.
   const auto opened = around_.sealer.open(message.subject, message.payload);
   if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
     return refuse(refusal_of(*refusal));
   }
   auto decoded = frames::decode(std::get<std::string_view>(opened));
   if (!decoded.ok()) return refuse(Refusal::Malformed);
+  // The subject is not secret. A message about another stream must not change this one.
   if (decoded->stream != setup_.stream) return refuse(Refusal::OtherStream);
-  if (!follower_) return false;  // before it is confirmed that all are heard
+  if (!follower_) return false;  // the subscriptions are not confirmed yet
   return follower_->hear(std::move(decoded->body), now);
 }
 
@@ -98,6 +101,7 @@ void FollowedStream::turn(Instant now) {
     const std::string payload = frames::encode({.stream = setup_.stream, .body = std::move(ask)});
     around_.send(asks_, around_.sealer.seal(asks_, payload, envelope::kAskVersion));
   }
+  // Every announcement of the engine raises the sequence, also one that changes no block.
   const auto sequence = follower_->facts().sequence;
   if (std::exchange(sequence_, sequence) != sequence && sequence) news_at_ = now;
 }
@@ -111,7 +115,7 @@ void FollowedStream::look(Instant now) {
 }
 
 void FollowedStream::relearn(Instant now) {
-  // Where it is put off, it is counted there, and the audit will find it again.
+  // If it is too soon, the follower counts that. The audit will find the contradiction again.
   if (follower_) follower_->relearn(now);
 }
 

@@ -23,49 +23,52 @@
 
 namespace sightline::followed {
 
-// One stream between NATS and the index: what comes is opened and followed, what is to be asked is
-// sealed and sent. Nothing is asked before NATS has confirmed that answers will be heard.
-// Thread safety: none.
+// One stream between NATS and the index: opens and follows messages, seals and sends requests. It
+// sends no request before NATS has confirmed the subscriptions, because replies would be lost.
+// Thread safety: one thread at a time.
 class FollowedStream : private follower::HeldBlocks {
  public:
-  // All outlive it.
+  // The objects that it uses. All outlive it.
   struct Around {
     const contract::Subjects& subjects;
     const envelope::Sealer& sealer;
     index::IndexWriter& index;
     const index::IndexStatistics& held;
     index::RemovalJournal& removals;
-    // Hands a message to NATS; where that fails, it is asked for again in time.
+    // Passes a message to NATS. If that fails, the follower repeats the request later.
     std::function<void(const std::string& subject, const std::string& payload)> send;
   };
-  // The setup's reader is a name that no other stream of any process has.
+  // setup.reader is a name that no other stream of any process has.
   FollowedStream(CacheId cache, follower::FollowerSetup setup, const Around& around);
 
-  // What its agent says to all, and to us alone.
+  // The subjects of the agent's messages to all routers, and of its replies to this one.
   [[nodiscard]] const std::string& events_subject() const { return events_; }
   [[nodiscard]] const std::string& replies_subject() const { return replies_; }
 
-  // An event of either subject. False: a message that was not used, so that there is nothing to do
-  // before deadline().
+  // Takes an event of either subject. Returns false if the message was dropped. Then turn() has no
+  // work before deadline().
   bool take(const nats::Event& event, Instant now);
-  // As FrameFollower; to be called before turn().
+  // As FrameFollower::nats_fresh(). Call it before turn().
   void nats_fresh(Instant sent_at) {
     if (follower_) follower_->nats_fresh(sent_at);
   }
-  // To be called at deadline() and after events were taken: sends what is to be asked.
+  // Sends the requests that are due. Call it at deadline() and after events were taken.
   void turn(Instant now);
+  // When turn() has work. Instant::max(): never.
   [[nodiscard]] Instant deadline() const;
 
-  // As FrameFollower.
+  // As the methods of FrameFollower.
   void look(Instant now);
   void relearn(Instant now);
   void ask_again(Instant now);
-  // Clears the cache; nothing is to follow.
+  // Clears the cache in the index. No other call may follow.
   void forget();
 
+  // The state of the stream, see FollowedStatus.
   [[nodiscard]] FollowedStatus status() const;
 
  private:
+  // follower::HeldBlocks: what the index holds of this cache.
   [[nodiscard]] operations::CacheDigest digest() const override {
     return around_.held.digest(cache_);
   }
@@ -74,8 +77,11 @@ class FollowedStream : private follower::HeldBlocks {
     return around_.held.limits(cache_).engine_blocks;
   }
 
+  // Opens and decodes a message and passes it to the follower.
   bool hear(const nats::Message& message, Instant now);
+  // Both subjects are received from now on.
   void connected(const nats::Connected& connected, Instant now);
+  // Counts a message that was not decoded.
   bool refuse(Refusal why) {
     ++refused_[static_cast<std::size_t>(why)];
     return false;
@@ -88,12 +94,16 @@ class FollowedStream : private follower::HeldBlocks {
   const std::string asks_;
   const std::string replies_;
   index::IndexedCache sink_;
-  std::optional<follower::FrameFollower> follower_;  // from the first connection on
-  bool is_away_ = false;                             // a connection that there was
+  // From the first connection on.
+  std::optional<follower::FrameFollower> follower_;
+  // The connection was there and is lost.
+  bool is_away_ = false;
+  // Refused messages, by reason.
   std::array<std::uint64_t, kRefusalCount> refused_{};
   std::uint64_t lost_ = 0;
   std::uint64_t losses_ = 0;
-  std::optional<std::uint64_t> sequence_;  // as last seen in its facts
+  // As last seen in the facts.
+  std::optional<std::uint64_t> sequence_;
   std::optional<Instant> news_at_;
 };
 

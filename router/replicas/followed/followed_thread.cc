@@ -10,12 +10,13 @@
 namespace sightline::followed {
 namespace {
 
-// What is read of one stream before the others have their turn.
+// The most messages that are read of one stream before the others have their turn.
 constexpr std::size_t kTurnMessagesMax = 64;
-constexpr std::size_t kTurnBytesMax = std::size_t{1} << 20U;  // with the message that passes it
-// Least time between two turns of a stream to which nothing comes.
+constexpr std::size_t kTurnBytesMax = std::size_t{1} << 20U;  // with the message that exceeds it
+// The least time between two turns of a stream that receives nothing. A deadline in the past must
+// not keep the thread busy.
 constexpr Duration kTurnPause = std::chrono::milliseconds(1);
-// Until what had no memory is tried again.
+// The pause before a step that ran out of memory is tried again.
 constexpr Duration kTryAgain = std::chrono::milliseconds(100);
 
 std::size_t bytes_of(const nats::Event& event) {
@@ -23,7 +24,7 @@ std::size_t bytes_of(const nats::Event& event) {
   return message == nullptr ? 0 : message->payload.size();
 }
 
-// But for what changes with each message.
+// Whether the facts differ in more than the fields that change with each message.
 bool is_news(const operations::CacheFacts& before, operations::CacheFacts now) {
   if (before.sequence.has_value() == now.sequence.has_value()) now.sequence = before.sequence;
   now.caught_up = before.caught_up;
@@ -40,10 +41,12 @@ std::vector<Command> FollowedFeeds::State::take_commands() {
 }
 
 void FollowedFeeds::State::run(const std::stop_token& stop) {
+  // Subscribed before the first question is sent.
   around.events.subscribe(returns_subject, returns);
   while (!stop.stop_requested()) {
     if (!run_step([&] { turn(); })) has_lost_turn = true;
   }
+  // Inboxes that stay subscribed would fill without a reader.
   for (const auto& [cache, one] : followed) unsubscribe(one);
   around.events.unsubscribe(returns_subject, returns);
 }
@@ -54,12 +57,14 @@ void FollowedFeeds::State::turn() {
   turn_began = around.clock.now();
   for (const CacheId cache : rung) ring(cache);
   if (std::exchange(has_lost_turn, false)) ring_all();
-  // One that finds no memory is tried again with the next turn, before others are taken.
+  // A command that ran out of memory is tried again in the next turn, before new commands are
+  // taken. Their order matters.
   if (carried_out == taken.size()) {
     taken = take_commands();
     carried_out = 0;
   }
   for (; carried_out < taken.size(); ++carried_out) carry_out(taken[carried_out]);
+  // After the commands, so it follows no stream that was just removed.
   mend();
   measure_nats();
   read_some();
@@ -75,19 +80,20 @@ void FollowedFeeds::State::ring(CacheId cache) {
 }
 
 void FollowedFeeds::State::ring_all() {
-  has_lost_turn = true;  // until all are through
+  has_lost_turn = true;  // until all have rung
   for (const auto& [cache, one] : followed) ring(cache);
   has_lost_turn = false;
 }
 
-// What a step had begun that found no memory may be half applied.
+// A step that ran out of memory may have applied a part of its message. So the stream is marked,
+// and mend() begins it again.
 void FollowedFeeds::State::stream_step(CacheId cache, const std::function<void(Followed&)>& step) {
   const auto entry = followed.find(cache);
   if (entry == followed.end()) return;
   const bool is_done = run_step([&] { step(entry->second); });
   if (is_done) return;
   entry->second.is_broken = has_broken = true;
-  // Nothing of it is proved until that: there may be no memory for a while.
+  // Nothing of the stream is proved until it is mended. That can take a while without memory.
   run_step([&] {
     FollowedStatus status = entry->second.stream->status();
     status.facts.health = operations::FeedHealth::Replaying;
@@ -95,11 +101,11 @@ void FollowedFeeds::State::stream_step(CacheId cache, const std::function<void(F
   });
 }
 
-// The lost step is a gap that no sequence shows: the cache is cleared, and the stream followed as
-// if it were new, which begins with what its agent holds.
+// The lost step is a gap that no sequence number shows. So the cache is cleared and the stream is
+// followed like a new one. It begins with a dump of the agent.
 void FollowedFeeds::State::mend() {
   if (!std::exchange(has_broken, false)) return;
-  has_broken = true;  // until all are through
+  has_broken = true;  // until all are mended
   for (const auto& [cache, status] : all_statuses()) {
     const auto entry = followed.find(cache);
     if (entry != followed.end() && !entry->second.is_broken) continue;
@@ -112,6 +118,7 @@ void FollowedFeeds::State::mend() {
 
 void FollowedFeeds::State::measure_nats() {
   const Instant now = around.clock.now();
+  // Only sealed numbers count, and of these only our own (`RoundTrip::heard()`).
   while (const auto event = returns->take_now()) {
     const auto* message = std::get_if<nats::Message>(&*event);
     if (message == nullptr) continue;
@@ -124,6 +131,7 @@ void FollowedFeeds::State::measure_nats() {
     if (in.is_whole()) round_trip.heard(number, now);
   }
   const auto number = [&] {
+    // Read together with turn(), so all streams of this turn see the same value.
     const MutexLock lock(mutex);
     nats_fresh_at = round_trip.fresh_at();
     return round_trip.turn(now);
@@ -145,6 +153,7 @@ Instant FollowedFeeds::State::next_turn() const {
     const MutexLock lock(mutex);
     return round_trip.due();
   }();
+  // The next number to itself is always a deadline: NATS is measured even without streams.
   const Instant due = deadlines.empty() ? next : std::min(deadlines.begin()->first, next);
   const bool tries_again = has_broken || carried_out < taken.size();
   return tries_again ? std::min(due, around.clock.now() + kTryAgain) : due;
@@ -163,6 +172,7 @@ void FollowedFeeds::State::carry_out(const Command& command) {
 }
 
 void FollowedFeeds::State::follow(CacheId cache, frames::StreamName stream) {
+  // The cache was removed in the meantime, or the command is repeated.
   if (!is_wanted(cache) || followed.contains(cache)) return;
   Followed one;
   one.bell = std::make_shared<Doorbell::Bell>(door, cache);
@@ -172,7 +182,7 @@ void FollowedFeeds::State::follow(CacheId cache, frames::StreamName stream) {
       nats::Inbox::Among{.budget = budget, .told = [bell = one.bell] { bell->ring(); }});
   follower::FollowerSetup setup{
       .stream = std::move(stream),
-      .reader = around.reader + "-" + std::to_string(++readers),  // its asks count from 1 on
+      .reader = around.reader + "-" + std::to_string(++readers),  // its requests count from 1 on
       .seed = around.draw(),
       .options = options.follower,
       .to_wall = around.clock.wall().time_since_epoch() - around.clock.now().time_since_epoch()};
@@ -189,6 +199,7 @@ void FollowedFeeds::State::follow(CacheId cache, frames::StreamName stream) {
             around.control.publish(subject, payload);
           }});
   followed.emplace(cache, std::move(one));
+  // Subscribed within a step: if there is no memory, mend() tries it again.
   stream_step(cache, [&](Followed& begun) {
     around.events.subscribe(begun.stream->events_subject(), begun.inbox);
     around.events.subscribe(begun.stream->replies_subject(), begun.inbox);
@@ -207,14 +218,16 @@ void FollowedFeeds::State::forget(CacheId cache) {
   unsubscribe(entry->second);
   entry->second.stream->forget();
   deadlines.erase({entry->second.due, cache});
+  // The cache's turn would find no stream.
   std::erase(busy, cache);
   may_reclaim = true;
   followed.erase(entry);
   lines.forget(cache);
 }
 
-// A turn for each that has something.
+// One turn for each stream that has something.
 void FollowedFeeds::State::read_some() {
+  // Counted before the turns: a stream that floods joins again at the end.
   for (std::size_t left = busy.size(); left > 0; --left) {
     const CacheId cache = busy.front();
     busy.pop_front();
@@ -222,6 +235,8 @@ void FollowedFeeds::State::read_some() {
       bool is_used = false;
       one.is_busy = read_turn(one, is_used);
       if (one.is_busy) busy.push_back(cache);
+      // Nothing was used and no deadline came nearer. The work of settle() would be wasted on
+      // dropped messages.
       if (!is_used && one.stream->deadline() >= one.due) return;
       settle(cache, one);
       may_reclaim = true;
@@ -229,8 +244,9 @@ void FollowedFeeds::State::read_some() {
   }
 }
 
-// True: there may be more.
+// Returns true if there may be more.
 bool FollowedFeeds::State::read_turn(Followed& one, bool& is_used) {
+  // Before the first message is taken, see Doorbell.
   one.bell->answered();
   std::size_t bytes = 0;
   for (std::size_t messages = 0; messages < kTurnMessagesMax; ++messages) {
@@ -258,7 +274,7 @@ void FollowedFeeds::State::leave_deadlines(CacheId cache, Followed& one) {
   deadlines.erase({std::exchange(one.due, Instant::max()), cache});
 }
 
-// After anything happened to a stream, or its deadline came.
+// Follows every change of a stream, and its deadline.
 void FollowedFeeds::State::settle(CacheId cache, Followed& one) {
   const Instant now = around.clock.now();
   one.stream->nats_fresh(nats_fresh_at);
@@ -266,6 +282,7 @@ void FollowedFeeds::State::settle(CacheId cache, Followed& one) {
   leave_deadlines(cache, one);
   one.due = one.stream->deadline();
   if (one.due != Instant::max()) {
+    // A deadline in the past must not make the stream due again immediately.
     one.due = std::max(one.due, now + kTurnPause);
     deadlines.insert({one.due, cache});
   }
@@ -277,9 +294,10 @@ void FollowedFeeds::State::publish(FollowedStatus status) {
   {
     const MutexLock lock(mutex);
     const auto entry = statuses.find(status.cache);
-    if (entry == statuses.end()) return;  // no longer wanted
+    if (entry == statuses.end()) return;  // the cache was removed
     before = std::exchange(entry->second, status);
   }
+  // Outside of the mutex: logs and callbacks may take long.
   lines.tell(before, status, around.clock.now());
   if (options.on_change && is_news(before.facts, status.facts)) {
     options.on_change(status.cache, status.facts);

@@ -20,11 +20,12 @@ void RoundTrip::heard(std::uint64_t number, Instant now) {
   if (sent == open_.end()) return;
   fresh_at_ = sent->at;
   taken_ = now - sent->at;
-  // Those before it are lost, or older than what is known.
+  // Earlier numbers are lost or older than this one.
   open_.erase(open_.begin(), sent + 1);
 }
 
 Duration RoundTrip::taken(Instant now) const {
+  // Without the open numbers, a NATS that delivers nothing would look as fast as its last delivery.
   return open_.empty() ? taken_ : std::max(taken_, now - open_.front().at);
 }
 

@@ -17,30 +17,39 @@
 
 namespace sightline::followed {
 
-// Why a message on a stream's subjects was not even looked at.
+// Why a message on a stream's subjects was dropped before the follower got it.
 enum class Refusal : std::uint8_t {
-  TooShort,      // no whole envelope
-  OtherVersion,  // of a build whose messages this one does not read
-  WrongTag,      // forged, damaged, or of another key, model or served name
-  Malformed,     // its tag is right and it is no message
-  OtherStream,   // about another worker or rank than its subject
+  // The bytes are no whole envelope.
+  TooShort,
+  // The sender is a build whose messages this build does not read.
+  OtherVersion,
+  // Forged or damaged, or of another key, model or served name.
+  WrongTag,
+  // The tag is right, but the content is no message.
+  Malformed,
+  // About another worker or rank than its subject.
+  OtherStream,
 };
 inline constexpr std::size_t kRefusalCount = 5;
 
-// As a metric's label: "too-short", ...
+// The reason as the value of a metric's label: "too-short", …
 std::string_view name_of(Refusal refusal);
 
-// What is known of one stream and of the cache that it tells of.
+// The state of one stream and of its cache.
 struct FollowedStatus {
   CacheId cache;
   frames::StreamName stream;
-  operations::CacheFacts facts;  // health is Verified, or ToldBadly with the reason
+  // health is Verified, or ToldBadly with the reason.
+  operations::CacheFacts facts;
   follower::FollowerStatus at;
   follower::FollowerStatistics statistics;
   std::array<std::uint64_t, kRefusalCount> refused{};  // messages, by reason
-  std::uint64_t lost = 0;          // messages that did not reach us, where it is known how many
-  std::uint64_t losses = 0;        // times that messages were lost on our side
-  std::optional<Instant> news_at;  // its engine announced something new
+  // Messages that did not arrive, where their number is known.
+  std::uint64_t lost = 0;
+  // Times that messages were lost on our side.
+  std::uint64_t losses = 0;
+  // When the engine last announced something new.
+  std::optional<Instant> news_at;
 };
 
 }  // namespace sightline::followed

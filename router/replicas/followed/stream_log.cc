@@ -13,6 +13,7 @@
 namespace sightline::followed {
 namespace {
 
+// One line in this time counts all refused messages since the last line.
 constexpr Duration kRefusedPause = std::chrono::seconds(10);
 
 std::vector<LogField> with_stream(const FollowedStatus& status, std::vector<LogField> fields) {
@@ -46,6 +47,7 @@ std::string agents(const FollowedStatus& status) {
 void StreamLog::tell(const FollowedStatus& before, const FollowedStatus& now, Instant time) {
   const auto& was = before.statistics;
   const auto& is = now.statistics;
+  // Statistics only rise, so each difference is an event since the last call.
   if (is.dumps > was.dumps) {
     log(LogLevel::Info, "blocks learnt from an agent",
         with_stream(now, {{"agent", now.at.agent ? now.at.agent->name : ""},
@@ -75,6 +77,7 @@ void StreamLog::tell(const FollowedStatus& before, const FollowedStatus& now, In
   const std::uint64_t refused = total(now);
   if (refused == total(before)) return;
   Refused& told = refused_[now.cache];
+  // The next log line counts these messages too.
   if (time < told.next) return;
   told.next = time + kRefusedPause;
   log(LogLevel::Warn, "messages about a worker refused",

@@ -12,17 +12,22 @@
 
 namespace sightline::followed {
 
-// Writes what has changed in what is known of streams, as far as somebody should hear of it. What
-// others can cause as often as they like, refused messages, one line a stream in ten seconds.
-// Thread safety: none.
+// Writes log lines when the state of a stream changes. Others can cause refused messages as often
+// as they like. So these get one line for each stream in ten seconds.
+// Thread safety: one thread at a time.
 class StreamLog {
  public:
+  // Logs the changes from `before` to `now`, at the time `time`.
   void tell(const FollowedStatus& before, const FollowedStatus& now, Instant time);
+  // The stream has ended.
   void forget(CacheId cache) { refused_.erase(cache); }
 
  private:
+  // The log lines about a stream's refused messages.
   struct Refused {
-    std::uint64_t told = 0;  // messages
+    // Refused messages that were logged.
+    std::uint64_t told = 0;
+    // When the next line may come.
     Instant next{};
   };
   std::map<CacheId, Refused> refused_;

@@ -8,10 +8,11 @@ namespace sightline::follower {
 
 namespace {
 
-// Far more than are asked in FollowerOptions::stale_after.
+// Far more questions than are sent within FollowerOptions::stale_after.
 constexpr std::size_t kOpenQuestionsMax = 256;
+// The numbers of ended agents that are remembered.
 constexpr std::size_t kEndedMax = 16;
-// More than two only make the contest larger.
+// A third agent only makes the contest larger.
 constexpr std::size_t kAgentsMax = 4;
 
 }  // namespace
@@ -22,11 +23,13 @@ void Agents::asked(std::uint64_t nonce, Instant now) {
 }
 
 Agents::Heard Agents::answered(const frames::Instance& agent, std::uint64_t nonce, Instant now) {
+  // A late answer of an agent must not revive it.
   if (std::find(ended_.begin(), ended_.end(), agent.number) != ended_.end()) {
     return {Verdict::Ended, {}};
   }
   const auto question =
       std::find_if(open_.begin(), open_.end(), [&](const Question& q) { return q.nonce == nonce; });
+  // An old answer proves nothing about the present. NATS may be permanently late.
   if (question == open_.end() || now - question->asked_at >= options_.stale_after) {
     return {Verdict::Stale, {}};
   }
@@ -35,8 +38,10 @@ Agents::Heard Agents::answered(const frames::Instance& agent, std::uint64_t nonc
     if (agents_.size() >= kAgentsMax) return {Verdict::Stale, {}};
     known = &agents_.emplace_back(Known{.instance = agent, .question = 0, .alive_at = {}});
   }
+  // Answers can arrive in another order than their questions. An older one says nothing new.
   if (question->number <= known->question) return {Verdict::Stale, {}};
   known->question = question->number;
+  // The agent replied at some moment after the question. Only the time of the question is certain.
   known->alive_at = std::max(known->alive_at, question->asked_at);
   const Heard heard{Verdict::Fresh, question->asked_at};
   expire(now);
@@ -52,7 +57,8 @@ void Agents::ended(std::uint64_t instance) {
 
 void Agents::expire(Instant now) {
   if (!is_contested()) return;
-  // Where all are silent the last that was heard stays: it is followed until its beats are missed.
+  // If all are silent, the last one that answered stays. The router follows it until its answers
+  // are too old.
   const auto last =
       std::max_element(agents_.begin(), agents_.end(),
                        [](const Known& a, const Known& b) { return a.alive_at < b.alive_at; });

@@ -5,12 +5,12 @@
 
 #include "router/replicas/follower/follower.h"
 
-// What the follower asks, and when.
+// What the follower requests, and when.
 namespace sightline::follower {
 
 namespace {
 
-// What an agent takes at most to look at its engine (see PublisherOptions::look_for).
+// The longest time that an agent takes to read its engine's events (PublisherOptions::look_for).
 constexpr Duration kLookTime = std::chrono::seconds(1);
 
 }  // namespace
@@ -19,9 +19,13 @@ std::vector<frames::Body> FrameFollower::turn(Instant now) {
   agents_.expire(now);
   judge_age(now);
   std::vector<frames::Body> asks;
+  // After NATS returned, all routers would ask at the same moment. Each waits for a random time
+  // first.
   if (is_nats_away_ || now < spread_until_) return asks;
+  // A silent dump is dropped before requests are made, and its chunks are not requested again.
   if (pull_.is_silent(now)) fail_dump(now);
   ask_question(now, asks);
+  // All other requests name the followed epoch.
   if (!followed_) return asks;
   ask_range(now, asks);
   ask_dump(now, asks);
@@ -48,7 +52,7 @@ void FrameFollower::ask_question(Instant now, std::vector<frames::Body>& asks) {
   const bool is_look = std::exchange(is_look_wanted_, false);
   asks.push_back(frames::Question{
       .nonce = nonce, .reader = reader_, .look = is_look, .freshness = next_ask()});
-  // Well again since the last one: the pause is short again.
+  // All is well since the last question, so the pause is short again.
   if (is_settled() && now - good_at_ < options_.answer_late_after) {
     question_pause_ = options_.question_pause_min;
   }
@@ -57,12 +61,15 @@ void FrameFollower::ask_question(Instant now, std::vector<frames::Body>& asks) {
   Duration pause = question_pause_;
   if (agents_.is_contested()) pause = options_.question_every_contested;
   if (is_settled()) pause = options_.question_every;
+  // Random, because otherwise the questions of all routers could fall together.
   next_question_ = now + pause + part_of(pause / 4);
-  // A later question that is answered first would make its answer an old one.
+  // The next question waits longer. If it were answered first, the answer to this one would count
+  // as old.
   if (is_look) next_question_ += kLookTime;
 }
 
-// Whoever answered last is asked: only it takes this as an ask of its own time.
+// Requests name the followed agent, or the one that answered last. An agent answers only requests
+// that name its own run.
 frames::Freshness FrameFollower::next_ask() {
   return {.agent = followed_   ? followed_->agent.number
                    : answered_ ? answered_->number
@@ -70,7 +77,7 @@ frames::Freshness FrameFollower::next_ask() {
           .number = ++asks_};
 }
 
-// A question soon: something is to be known.
+// Moves the next question to the earliest permitted moment, because something must be known.
 void FrameFollower::urge(Instant now) {
   const Instant at = last_question_ ? std::max(now, *last_question_ + question_pause_) : now;
   next_question_ = std::min(next_question_, at);
@@ -79,6 +86,7 @@ void FrameFollower::urge(Instant now) {
 void FrameFollower::ask_range(Instant now, std::vector<frames::Body>& asks) {
   if (now < range_.due()) return;
   const std::uint64_t from = *position_ + 1;
+  // A range ends before the frames that wait already.
   std::uint64_t to = waiting_.first() ? *waiting_.first() - 1 : head_;
   to = std::min(to, *position_ + options_.range_frames_max);
   range_.asked(now, rng_);
@@ -101,26 +109,31 @@ void FrameFollower::ask_dump(Instant now, std::vector<frames::Body>& asks) {
 
 Instant FrameFollower::deadline() const {
   Instant due = agents_.due();
+  // At this time the facts change without a message: the stream becomes stale.
   if (!is_stale_) due = std::min(due, good_at_ + options_.stale_after);
+  // From this time on the agent counts as silent, and perhaps as dead.
   if (answered_ && !is_silent_) due = std::min(due, silent_at());
   if (name_) due = std::min(due, good_at_ + options_.dropped_after);
   if (is_nats_away_) return due;
   Instant ask = next_question_;
+  // A late answer makes a question due before next_question_, see ask_question().
   const Instant late = good_at_ + options_.answer_late_after;
   if (last_question_ && late < next_question_) {
     ask = std::min(ask, std::max(late, *last_question_ + question_pause_));
   }
   ask = std::min({ask, range_.due(), dump_.due(), pull_.due()});
+  // A wanted resync is sent in the next turn, without a pause.
   if (is_relearn_wanted_) ask = {};
   return std::min(due, std::max(ask, spread_until_));
 }
 
 void FrameFollower::nats_lost(Instant) { is_nats_away_ = true; }
 
-// All readers hear of it at once; each asks at another time.
+// All routers notice the return of NATS at the same moment. Each asks at a random time.
 void FrameFollower::nats_healed(Instant now) {
   is_nats_away_ = false;
   spread_until_ = now + part_of(options_.heal_spread);
+  // The time without NATS must not count as silence of the agent.
   listening_since_ = spread_until_;
   next_question_ = spread_until_;
   pull_.listen_anew(spread_until_);
@@ -137,7 +150,7 @@ void FrameFollower::look(Instant now) {
 
 bool FrameFollower::relearn(Instant now) {
   if (!position_) return false;
-  // A wish after a long quiet is another matter than the last one.
+  // After a long quiet time, this is a new problem. It does not inherit the pause of the last one.
   if (last_relearn_ && now - *last_relearn_ >= 2 * options_.relearn_pause_max) relearn_.reset();
   if (!relearn_.may_ask(now)) {
     ++statistics_.relearn_put_off;

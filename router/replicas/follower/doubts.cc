@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-// What the follower says of itself, and why it does not count.
+// What the follower reports about its state, and why the worker's blocks do not count.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,10 +11,12 @@
 namespace sightline::follower {
 
 Instant FrameFollower::silent_at() const {
+  // Silence counts only while NATS was known to be well.
   return std::max(answered_at_, listening_since_) + options_.stale_after;
 }
 
-// Our own way through NATS was well long after the last answer: the fault is on the agent's side.
+// Our own message came back through NATS long after the agent's last answer. So the agent is at
+// fault, not NATS.
 bool FrameFollower::is_dead() const {
   if (!answered_ || !is_silent_ || is_nats_away_ || is_nats_late_) return false;
   return !nats_fresh_at_ || *nats_fresh_at_ >= silent_at() - 2 * options_.question_every;
@@ -23,15 +25,18 @@ bool FrameFollower::is_dead() const {
 operations::CacheFacts FrameFollower::facts() const {
   operations::CacheFacts facts = state_ ? state_->facts : operations::CacheFacts{};
   facts.reason = doubt();
+  // The sentence and the verdict agree: a reason is there exactly when the blocks do not count.
   facts.health =
       facts.reason.empty() ? operations::FeedHealth::Verified : operations::FeedHealth::ToldBadly;
   facts.draining = state_ && state_->draining;
+  // Both ends may lack room. Then a missing block is no sign of an error.
   if (held_.refused() > 0 || (state_ && state_->capped)) facts.missing.no_room = true;
   facts.caught_up = caught_up_;
   return facts;
 }
 
 std::string FrameFollower::doubt() const {
+  // The order matters: the first cause in the list explains those below it.
   if (is_stale_ && is_nats_away_)
     return "NATS cannot be reached: what its agent tells is not heard";
   if (is_stale_ && is_nats_late_) {
@@ -55,6 +60,7 @@ std::string FrameFollower::doubt() const {
 }
 
 std::string FrameFollower::silence() const {
+  // The log and the status endpoints show this sentence, so the time is absolute.
   const WallTime since{dead_since_->time_since_epoch() + to_wall_};
   const auto day = std::chrono::floor<std::chrono::days>(since);
   const std::chrono::year_month_day date{day};

@@ -11,11 +11,11 @@ namespace sightline::follower {
 
 namespace {
 
-// Far above what a tier holds, and far from overflow.
+// Far more blocks than a tier holds. Sums of these counts do not overflow.
 constexpr std::uint64_t kTierBlocksMax = 1ULL << 40U;
 
-// As encoded. Nothing: it is no part of a dump. Stores only: a dump says what is held, and the ends
-// of it are compared as a set.
+// Returns the size of the operations as encoded. Returns nothing if one of them is not a Store: a
+// dump lists the held blocks, so it has no removals.
 std::optional<std::size_t> encoded_bytes_of(const std::vector<operations::Operation>& operations) {
   std::size_t bytes = 0;
   for (const auto& operation : operations) {
@@ -37,6 +37,7 @@ void DumpPull::begin(const frames::Offer& offer, Instant now) {
   end();
   offer_ = offer;
   blocks_offered_ = 0;
+  // The counts come from the network. Each is limited before it is added.
   for (const auto& tier : offer.digest.tiers) {
     blocks_offered_ += std::min(tier.count, kTierBlocksMax);
   }
@@ -57,18 +58,21 @@ void DumpPull::end() {
 std::optional<Drop> DumpPull::hear(frames::Chunk chunk, Instant now) {
   if (!is_on() || chunk.dump != offer_->dump) return Drop::OtherDump;
   const auto open = open_.find(chunk.chunk);
+  // It was not requested, or it has come before.
   if (open == open_.end()) return Drop::Repeated;
   const auto encoded_bytes = encoded_bytes_of(chunk.operations);
+  // A larger chunk is no chunk of an agent. It is not kept.
   if (!encoded_bytes || *encoded_bytes > options_.chunk_bytes_max) return Drop::Malformed;
   const std::uint64_t blocks = blocks_in(chunk.operations);
   blocks_ += blocks;
+  // The limit is checked before the chunk is kept. So an endless dump takes no memory.
   if (is_too_long()) return Drop::TooMuch;
-  // In memory, about.
+  // About the bytes in memory.
   const std::size_t bytes =
       *encoded_bytes + chunk.operations.size() * sizeof(operations::Operation);
   if (!held_.add(bytes)) {
     blocks_ -= blocks;
-    return Drop::NoRoom;  // it is asked for again
+    return Drop::NoRoom;  // ask() requests it again
   }
   open_.erase(open);
   heard_at_ = now;
@@ -90,6 +94,7 @@ std::optional<std::vector<operations::Operation>> DumpPull::next() {
 void DumpPull::ask(Instant now, Rng& rng, FollowerStatistics& statistics,
                    std::vector<frames::Body>& asks) {
   if (!is_on()) return;
+  // Lost chunks first: the chunks behind them wait in memory.
   for (auto& [chunk, retry] : open_) {
     if (now < retry.due()) continue;
     retry.asked(now, rng);
@@ -98,6 +103,8 @@ void DumpPull::ask(Instant now, Rng& rng, FollowerStatistics& statistics,
     asks.push_back(frames::ChunkAsk{.reader = reader_, .dump = offer_->dump, .chunks = {chunk}});
   }
   frames::ChunkAsk first{.reader = reader_, .dump = offer_->dump, .chunks = {}};
+  // The window limits the chunks in memory. They are counted from the first one that next() has not
+  // returned.
   while (asked_ < offer_->chunks && asked_ - given_ < options_.chunk_window) {
     Retry retry(options_.chunk_retry_min, options_.chunk_retry_max);
     retry.start(now);

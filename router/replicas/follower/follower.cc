@@ -9,6 +9,8 @@ namespace sightline::follower {
 
 namespace {
 
+// Answers whose positions are not applied yet. Each carries a time for caught_up, and more of them
+// bring nothing new.
 constexpr std::size_t kCatchingUpMax = 8;
 
 constexpr std::string_view kDumpTooLong =
@@ -16,7 +18,8 @@ constexpr std::string_view kDumpTooLong =
 constexpr std::string_view kDumpBeyondEngine =
     "its agent offers more blocks than its engine has (gpu_blocks): they are not taken";
 
-// Several questions in the time after which an answer is too old, however short that is.
+// Several questions must fit into stale_after, even a short one. Otherwise one lost answer would
+// make the stream stale.
 FollowerOptions fitted(FollowerOptions options) {
   options.question_every = std::min(options.question_every, options.stale_after / 5);
   options.answer_late_after = std::min(options.answer_late_after, 2 * options.question_every);
@@ -54,6 +57,7 @@ bool FrameFollower::hear(frames::Body message, Instant now) {
 }
 
 void FrameFollower::hear_one(frames::Frame& frame, Instant now) {
+  // The agent may have restarted. A question shows which agent serves the stream.
   if (!followed_ || frame.instance != followed_->agent.number) {
     drop(Drop::OtherAgent);
     return urge(now);
@@ -63,10 +67,13 @@ void FrameFollower::hear_one(frames::Frame& frame, Instant now) {
     return urge(now);
   }
   if (frame.seq == 0) return drop(Drop::Malformed);
+  // The newest beat counts for the reason that people read, even if its frame cannot be applied
+  // yet.
   if (frame.beat && frame.seq > state_seq_) {
     state_ = frame.beat;
     state_seq_ = frame.seq;
   }
+  // A dump in progress will contain all frames up to its position.
   const std::uint64_t known = pull_.is_on() ? pull_.offer().seq : position_.value_or(0);
   if (frame.seq <= known) return drop(Drop::Repeated);
   const std::uint64_t seq = frame.seq;
@@ -85,6 +92,7 @@ void FrameFollower::hear_one(frames::Bye& bye, Instant now) {
     has_ended_ = true;
     dead_since_ = now;
   }
+  // Nothing of this agent is applied from here on.
   if (followed_ && followed_->agent.number == bye.instance) unfollow();
   urge(now);
 }
@@ -98,6 +106,8 @@ void FrameFollower::hear_one(frames::Answer& answer, Instant now) {
   const bool is_followed = followed_ && followed_->agent.number == answer.agent.number;
   if (agents_.is_contested()) {
     if (!was_contested) ++statistics_.contests;
+    // It is not known which agent's blocks are the engine's. So no blocks count until one agent is
+    // silent.
     is_doubted_ = true;
     return urge(now);
   }
@@ -107,7 +117,8 @@ void FrameFollower::hear_one(frames::Answer& answer, Instant now) {
   unfollow();
   state_ = answer.state;
   state_seq_ = answer.seq;
-  // A view that is not proved, or grows old while the engine is not heard, is not worth a dump.
+  // A dump costs the agent work. It is not worth it without proof, or while the view ages because
+  // no events of the engine arrive.
   if (answer.epoch && answer.state.hearing) follow(answer, heard.asked_at, now);
 }
 
@@ -118,7 +129,7 @@ void FrameFollower::note_answer(const frames::Answer& answer, Instant asked_at) 
   has_ended_ = false;
 }
 
-// The answer's state is that of its position. A position that is not reached yet shows a gap.
+// The answer has the state at its position. A position beyond the applied one shows a gap.
 void FrameFollower::continue_with(const frames::Answer& answer, Instant asked_at, Instant now) {
   if (answer.seq >= state_seq_) {
     state_ = answer.state;
@@ -128,6 +139,8 @@ void FrameFollower::continue_with(const frames::Answer& answer, Instant asked_at
     good_at_ = std::max(good_at_, asked_at);
     was_good_ = true;
   }
+  // The question's time is our own clock's. The agent sends only a difference, so no clocks of two
+  // machines are compared.
   if (answer.caught_up_ago && to_catch_up_.size() < kCatchingUpMax) {
     to_catch_up_.push_back({.seq = answer.seq, .at = asked_at - *answer.caught_up_ago});
   }
@@ -148,7 +161,7 @@ void FrameFollower::follow(const frames::Answer& answer, Instant asked_at, Insta
   start_dump(now);
 }
 
-// What is held stays, unproved, until a dump takes its place or it is forgotten.
+// The held blocks stay, but do not count, until a dump replaces them or forget() drops them.
 void FrameFollower::unfollow() {
   followed_.reset();
   position_.reset();
@@ -176,6 +189,7 @@ void FrameFollower::start_dump(Instant now) {
   is_doubted_ = true;
   pull_.end();
   range_.stop();
+  // Several routers may notice the same gap. They ask at random moments within gap_spread.
   dump_.start(now + part_of(options_.gap_spread));
 }
 
@@ -186,6 +200,7 @@ void FrameFollower::fail_dump(Instant now, std::string_view why) {
 }
 
 void FrameFollower::ask_again(Instant now) {
+  // Without a position, a dump is due already.
   if (position_) start_dump(now);
 }
 
@@ -193,6 +208,8 @@ void FrameFollower::hear_one(frames::Offer& offer, Instant now) {
   if (!followed_ || offer.epoch != followed_->epoch) return drop(Drop::OtherEpoch);
   if (position_ || pull_.is_on()) return drop(Drop::OtherDump);
   dump_.stop();
+  // A dump with more GPU blocks than the engine has is wrong in any case. It would fill the index
+  // with blocks that no engine holds.
   const auto engine_blocks = held_.engine_blocks();
   if (engine_blocks && offer.digest.of(operations::Tier::Gpu).count > *engine_blocks) {
     return fail_dump(now, kDumpBeyondEngine);
@@ -214,6 +231,7 @@ void FrameFollower::hear_one(frames::Chunk& chunk, Instant now) {
 
 void FrameFollower::apply_chunks(Instant now) {
   while (auto operations = pull_.next()) {
+    // The dump replaces the old blocks, so they are dropped before its first chunk is applied.
     if (pull_.is_first()) empty_held();
     for (const auto& operation : *operations) sink_.take(*name_, operation);
     statistics_.operations += operations->size();
@@ -224,6 +242,7 @@ void FrameFollower::apply_chunks(Instant now) {
 void FrameFollower::empty_held() {
   operations::CacheName name{
       .worker = stream_.worker, .rank = stream_.rank, .epoch = followed_->epoch};
+  // The old epoch's blocks must not stay under another name.
   if (name_ && *name_ != name) sink_.take(*name_, operations::Clear{});
   name_ = std::move(name);
   sink_.take(*name_, operations::Clear{});
@@ -234,7 +253,10 @@ void FrameFollower::finish_dump(Instant now) {
   const bool is_as_offered = pull_.is_as_offered();
   if (offer.chunks == 0) empty_held();
   pull_.end();
+  // The checksum compares the received operations. The digest below compares the blocks that the
+  // index holds after them.
   if (!is_as_offered) return fail_dump(now);
+  // An index without room for all blocks cannot have the agent's digest.
   if (held_.refused() > 0) {
     ++statistics_.digests_capped;
   } else if (held_.digest() != offer.digest) {
@@ -261,7 +283,7 @@ void FrameFollower::hear_one(frames::Gone& gone, Instant now) {
       return urge(now);
     case frames::Gone::What::Range:
       if (!followed_ || gone.id != followed_->epoch) return drop(Drop::OtherEpoch);
-      // Late, where that gap is filled already.
+      // This refusal is late: the gap has been filled.
       if (!range_.was_asked()) return drop(Drop::OtherDump);
       return start_dump(now);
     case frames::Gone::What::Dump:
@@ -278,7 +300,7 @@ void FrameFollower::apply(const frames::Frame& frame, Instant now) {
   if (frame.beat) judge(*frame.beat, now);
 }
 
-// Ends where a digest was unequal: a dump is to come.
+// The loop ends when a digest is unequal: position_ is absent then, and a dump is due.
 void FrameFollower::apply_waiting(Instant now) {
   while (position_) {
     const auto frame = waiting_.take(*position_ + 1);
@@ -298,18 +320,21 @@ void FrameFollower::settle_range(Instant now) {
     return range_.reset();
   }
   if (range_.was_asked() && *position_ >= range_end_) {
-    // It came as a whole: the next part is asked for at once.
+    // The requested part came as a whole. The next part is requested immediately.
     range_.stop();
     range_.reset();
     return range_.start(now);
   }
   if (range_.is_on()) return;
+  // A gap may close without a request, when frames arrive in another order. So the first request
+  // waits.
   ++statistics_.gaps;
   range_.start(now + part_of(options_.gap_spread));
 }
 
 void FrameFollower::settle_caught_up() {
   while (position_ && !to_catch_up_.empty() && to_catch_up_.front().seq <= *position_) {
+    // The positions of answers may be applied in steps, so the newest time wins.
     const Instant at = to_catch_up_.front().at;
     caught_up_ = caught_up_ ? std::max(*caught_up_, at) : at;
     to_catch_up_.pop_front();
@@ -318,7 +343,8 @@ void FrameFollower::settle_caught_up() {
 
 void FrameFollower::judge(const frames::Beat& beat, Instant now) {
   if (held_.refused() > 0 || beat.capped) {
-    // Not comparable. No frame was missed, so what is held is part of what the agent holds.
+    // The digests are not comparable. But no frame was missed, so the held blocks are a part of the
+    // agent's.
     ++statistics_.digests_capped;
     is_doubted_ = agents_.is_contested();
   } else if (held_.digest() == beat.digest) {
@@ -335,8 +361,10 @@ void FrameFollower::judge(const frames::Beat& beat, Instant now) {
 void FrameFollower::judge_age(Instant now) {
   const Duration age = now - good_at_;
   is_stale_ = age >= options_.stale_after;
+  // When the stream is fresh again, the next beat or dump must end the doubt first.
   if (is_stale_) is_doubted_ = true;
   is_nats_late_ = nats_fresh_at_ && now - *nats_fresh_at_ >= options_.stale_after;
+  // While NATS is late, the silence of an agent proves nothing.
   if (is_nats_late_) listening_since_ = now;
   is_silent_ = now >= silent_at();
   if (!dead_since_ && is_dead()) dead_since_ = answered_at_;

@@ -24,64 +24,64 @@
 
 namespace sightline::follower {
 
-// What the follower's operations have led to. Called from within its methods, after
-// what it gave to its sink.
+// What the index holds after the follower's operations. The follower calls it within its own
+// methods, after it gave operations to its sink.
 class HeldBlocks {
  public:
   virtual ~HeldBlocks() = default;
   [[nodiscard]] virtual operations::CacheDigest digest() const = 0;
-  // Blocks for which there was no room since the last Clear.
+  // Blocks that found no room since the last Clear.
   [[nodiscard]] virtual std::uint64_t refused() const = 0;
-  // That its engine has room for on the GPU; nothing: not known.
+  // The blocks that the engine's GPU memory can hold. Absent: not known.
   [[nodiscard]] virtual std::optional<std::uint64_t> engine_blocks() const = 0;
 };
 
 struct FollowerSetup {
   frames::StreamName stream;
-  std::string reader;      // our name in the subject of answers
-  std::uint64_t seed = 0;  // random: nonces are drawn from it
+  std::string reader;      // our name in the subject of replies
+  std::uint64_t seed = 0;  // random, for the nonces of questions
   FollowerOptions options = {};
-  Duration to_wall{};  // from Instant to WallTime, for times that are shown
+  Duration to_wall{};  // from Instant to WallTime, for shown times
 };
 
-// The router's end of one stream. Opened messages and time in; operations, facts and asks out.
-// Follows the one epoch whose agent answered a fresh question: begun by a dump, gaps filled by
-// ranges, judged by the digests in it. Says Verified only while what is held is what the agent held
-// at position(), and was so less than stale_after ago, as an answer to our own question proves;
-// nothing applied is ahead of the agent. Whoever owns it calls
-// turn() at deadline() and after every other call, and looks at facts() then. Operations are under
-// the agent's epoch as CacheName::epoch. Memory is bounded by the options. Thread safety: none.
+// The router's end of one stream. It receives opened messages and produces operations, facts and
+// requests. It follows one epoch: the one whose agent answered a fresh question. It begins with a
+// dump, fills gaps by ranges and compares digests.
+// facts() is Verified only while the held blocks are the agent's blocks at the applied position. An
+// answer to our own question must prove this within stale_after. No applied state is ahead of the
+// agent.
+// The owner calls turn() at deadline() and after every other call, and then reads facts().
+// Operations carry the agent's epoch as CacheName::epoch. The options limit the memory. Thread
+// safety: one thread at a time.
 class FrameFollower {
  public:
-  // held and sink outlive it.
+  // `held` and `sink` outlive the follower.
   FrameFollower(FollowerSetup setup, HeldBlocks& held, operations::OperationSink& sink,
                 Instant now);
   FrameFollower(const FrameFollower&) = delete;
   FrameFollower& operator=(const FrameFollower&) = delete;
 
-  bool hear(frames::Body message, Instant now);  // false: it was dropped
-  // Our connection to NATS. It counts as there at first.
+  // Takes a message of the stream. Returns false if it was dropped.
+  bool hear(frames::Body message, Instant now);
+  // The NATS connection was lost, or is back. At first it counts as connected.
   void nats_lost(Instant now);
   void nats_healed(Instant now);
-  // What we sent then has come back through NATS. Never called: not known.
+  // A message that we sent to ourselves at this time has come back. If never called, nothing is
+  // known.
   void nats_fresh(Instant sent_at) { nats_fresh_at_ = sent_at; }
-  // Messages were lost on our side, any number.
+  // Any number of messages was lost on our side.
   void messages_lost(Instant now);
-
-  // Asks the agent to look at its engine's events: facts().caught_up moves on.
+  // Requests that the agent reads its engine's events, so facts().caught_up advances.
   void look(Instant now);
-  // What is held disagrees with the engine's answers. False: put off, as the last was not long ago,
-  // or nothing is followed; to be said again.
+  // The held blocks contradict the engine's answers: requests a resync. Returns false if nothing is
+  // followed, or too soon after the last one. The caller then tries again later.
   bool relearn(Instant now);
-
-  // Asks for a dump although nothing is missing: there is room now for what was refused. While one
-  // is to come, nothing.
+  // Requests a dump although nothing is missing, because there is room for refused blocks. Does
+  // nothing if a dump is due or under way.
   void ask_again(Instant now);
-
-  // What is to be sent now, in this order. Where sending fails, they are asked again in time.
+  // Returns the requests to send now, in order. If sending fails, later turns repeat them.
   std::vector<frames::Body> turn(Instant now);
   [[nodiscard]] Instant deadline() const;
-
   // health is Verified, or ToldBadly with the reason.
   [[nodiscard]] operations::CacheFacts facts() const;
   [[nodiscard]] FollowerStatus status() const;
@@ -92,7 +92,7 @@ class FrameFollower {
     frames::Instance agent;
     std::uint64_t epoch = 0;
   };
-  // Reached once the position is applied.
+  // The time that counts as caught up when the position is applied.
   struct CaughtUp {
     std::uint64_t seq = 0;
     Instant at{};
@@ -108,7 +108,6 @@ class FrameFollower {
   void hear_one(Other&, Instant) {
     drop(Drop::OtherReader);
   }
-
   void follow(const frames::Answer& answer, Instant asked_at, Instant now);
   void continue_with(const frames::Answer& answer, Instant asked_at, Instant now);
   void unfollow();
@@ -155,43 +154,41 @@ class FrameFollower {
 
   Agents agents_;
   std::optional<Followed> followed_;
-  std::optional<operations::CacheName> name_;  // of what is held; nothing: nothing is
-  std::optional<std::uint64_t> position_;      // nothing: a dump is to come, or nothing is followed
+  std::optional<operations::CacheName> name_;  // of the held blocks, absent if no block is held.
+  std::optional<std::uint64_t> position_;      // absent: no dump is applied.
   std::uint64_t head_ = 0;
   WaitingFrames waiting_;
   DumpPull pull_;
-  std::string_view dump_trouble_;  // why the last dump was given up; empty: it was not
-
-  std::optional<frames::Beat> state_;  // the last that was heard, applied or not
+  std::string_view dump_trouble_;      // why the last dump failed, empty if it did not.
+  std::optional<frames::Beat> state_;  // the newest beat, applied or not.
   std::uint64_t state_seq_ = 0;
-  // When the newest question was asked that was answered: by anybody, and by an agent that hears
-  // its engine. Messages that nobody asked for may be of any age.
+  // When the newest answered question was sent: answered by any agent, and by one that receives its
+  // engine's events. Messages without a question may have any age.
   Instant answered_at_;
   Instant good_at_;
   bool was_good_ = false;
   bool is_stale_ = false;
-  bool is_dropped_ = false;                   // what was heard last
-  std::optional<frames::Instance> answered_;  // who answered last
-  std::optional<Instant> dead_since_;         // that one; nothing: it lives, or NATS is to blame
-  bool has_ended_ = false;                    // it said so
-  Instant listening_since_;  // NATS was known to be well from then on, or nothing else is known
+  bool is_dropped_ = false;                   // the last message.
+  std::optional<frames::Instance> answered_;  // the agent that answered last.
+  std::optional<Instant> dead_since_;         // that agent. Absent: it lives, or NATS is to blame.
+  bool has_ended_ = false;                    // it sent a Bye.
+  Instant listening_since_;                   // NATS is known to be well since then.
   std::optional<Instant> nats_fresh_at_;
   bool is_nats_late_ = false, is_silent_ = false;
   std::uint64_t asks_ = 0;
-  bool is_doubted_ = true;  // until an equal digest
+  bool is_doubted_ = true;  // until judge() or a dump ends it.
   std::optional<Instant> digest_equal_at_;
   std::optional<Instant> caught_up_;
   std::deque<CaughtUp> to_catch_up_;
-
   bool is_nats_away_ = false;
   bool is_look_wanted_ = false;
   bool is_relearn_wanted_ = false;
   std::optional<Instant> last_question_;
   Instant next_question_;
-  Instant spread_until_{};  // nothing is asked before
+  Instant spread_until_{};  // no request is sent before this time.
   Duration question_pause_;
   Retry range_;
-  std::uint64_t range_end_ = 0;  // the last position that was asked for
+  std::uint64_t range_end_ = 0;  // the last requested position.
   Retry dump_;
   Retry relearn_;
   std::optional<Instant> last_relearn_;

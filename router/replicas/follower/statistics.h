@@ -15,31 +15,45 @@
 
 namespace sightline::follower {
 
-// Why a message was not used.
+// Why a message was dropped.
 enum class Drop : std::uint8_t {
-  OtherAgent,   // a frame of an agent that is not followed
-  OtherEpoch,   // a frame, or what was asked for, of an epoch that is not followed
-  Repeated,     // a frame of a position that is applied, or waits already
-  NoRoom,       // a frame that would wait, for which there is no room: a gap
-  StaleAnswer,  // no answer to a question that is open, or an older one than was heard
-  EndedAgent,   // an answer of an agent that said that it ends
-  OtherDump,    // an offer, a chunk or a refusal that was not asked for
-  Malformed,    // breaks the rules of its kind
-  OtherReader,  // what only routers say
-  TooMuch,      // a dump's chunk beyond the blocks that it offered
+  // A frame of another agent than the followed one.
+  OtherAgent,
+  // A frame or a reply of another epoch than the followed one.
+  OtherEpoch,
+  // A frame whose position is applied or waits, or a chunk that came before.
+  Repeated,
+  // No room for a frame or chunk that must wait. The router requests it again.
+  NoRoom,
+  // No answer to an open question, or older than an earlier answer.
+  StaleAnswer,
+  // An answer of an agent that said that it ends.
+  EndedAgent,
+  // An offer, a chunk or a refusal that was not requested.
+  OtherDump,
+  // It breaks the rules of its kind.
+  Malformed,
+  // A message that only routers send.
+  OtherReader,
+  // A chunk beyond the blocks that its dump announced.
+  TooMuch,
 };
 inline constexpr std::size_t kDropCount = 10;
 
-// As a metric's label: "other-agent", ...
+// The reason as the value of a metric's label: "other-agent", …
 std::string_view name_of(Drop drop);
 
-// Since the follower was made.
+// Counts since the follower was made.
 struct FollowerStatistics {
-  std::uint64_t frames = 0;  // applied
+  std::uint64_t frames = 0;  // applied.
   std::uint64_t operations = 0;
-  std::uint64_t digests_equal = 0;    // of beats, answers and dumps
-  std::uint64_t digests_unequal = 0;  // nothing was refused and yet they differ
-  std::uint64_t digests_capped = 0;   // not comparable: one of both has no room for all
+  // Of beats, answers and dumps.
+  std::uint64_t digests_equal = 0;
+  // Different, although no block was refused.
+  std::uint64_t digests_unequal = 0;
+  // The index or the agent lacks room for all blocks.
+  std::uint64_t digests_capped = 0;
+  // Gaps that were noticed.
   std::uint64_t gaps = 0;
   std::uint64_t questions = 0;
   std::uint64_t range_asks = 0;
@@ -47,34 +61,49 @@ struct FollowerStatistics {
   std::uint64_t chunk_asks = 0;
   std::uint64_t chunks_asked_again = 0;
   std::uint64_t relearn_asks = 0;
-  std::uint64_t relearn_put_off = 0;  // wishes within the pause
-  std::uint64_t epochs = 0;           // begun
-  std::uint64_t dumps = 0;            // applied as a whole
-  std::uint64_t dumps_failed = 0;     // given up, or not what they were said to be
-  std::uint64_t contests = 0;         // two agents where there was one
-  std::uint64_t forgotten = 0;        // times that all was dropped for want of a good beat
+  // Wanted within the pause after the last one.
+  std::uint64_t relearn_put_off = 0;
+  // Begun.
+  std::uint64_t epochs = 0;
+  // Applied as a whole.
+  std::uint64_t dumps = 0;
+  // Dropped, or different from their offer.
+  std::uint64_t dumps_failed = 0;
+  // A second agent appeared.
+  std::uint64_t contests = 0;
+  // All blocks were dropped, because no answer proved them.
+  std::uint64_t forgotten = 0;
   std::array<std::uint64_t, kDropCount> dropped{};
 
+  // Messages that were dropped for this reason.
   [[nodiscard]] std::uint64_t of(Drop drop) const {
     return dropped[static_cast<std::size_t>(drop)];
   }
 };
 
-// Where a follower is, to be shown.
+// The state of a follower, for status endpoints.
 struct FollowerStatus {
-  std::optional<frames::Instance> agent;  // the one followed
+  std::optional<frames::Instance> agent;  // the followed one
   std::optional<std::uint64_t> epoch;
-  std::optional<std::uint64_t> position;  // applied up to here; nothing: a dump is awaited
-  std::uint64_t head = 0;                 // last position of the epoch that is known of
-  // When the last question was asked that an agent answered which hears its engine.
+  // Applied up to here. Absent: no dump is applied.
+  std::optional<std::uint64_t> position;
+  // The last known position of the epoch.
+  std::uint64_t head = 0;
+  // When the newest question was sent that was answered by an agent that receives its engine's
+  // events.
   std::optional<Instant> good_beat_at;
-  // Since when the agent that answered last is dead; nothing: it lives, or NATS is to blame.
+  // Since when the agent that answered last is dead. Absent: it lives, or NATS is to blame.
   std::optional<Instant> dead_since;
-  std::string dead_agent;                                 // its name, with dead_since
-  std::optional<Instant> digest_equal_at;                 // the last that was equal
-  std::optional<std::chrono::milliseconds> lag_by_stamp;  // as in the last beat
-  std::vector<frames::Instance> agents;                   // all that answer
-  std::size_t waiting_bytes = 0;                          // frames that wait for others
+  // Its name, with dead_since.
+  std::string dead_agent;
+  // When the last equal digest was compared.
+  std::optional<Instant> digest_equal_at;
+  // Of the last beat.
+  std::optional<std::chrono::milliseconds> lag_by_stamp;
+  // All that answer.
+  std::vector<frames::Instance> agents;
+  // Of frames that wait for earlier ones.
+  std::size_t waiting_bytes = 0;
 };
 
 }  // namespace sightline::follower

@@ -10,10 +10,10 @@ namespace sightline::follower {
 
 namespace {
 
-// The allocator's and the map's own.
+// The overhead of the map and of the allocator.
 constexpr std::size_t kOverheadBytes = 128;
 
-// In memory, about.
+// About the bytes in memory.
 std::size_t bytes_of(const frames::Frame& frame) {
   std::size_t bytes = sizeof(frame) + kOverheadBytes;
   if (frame.beat) bytes += frame.beat->trouble.size();
@@ -28,6 +28,8 @@ std::size_t bytes_of(const frames::Frame& frame) {
 std::optional<Drop> WaitingFrames::keep(frames::Frame frame) {
   if (frames_.contains(frame.seq)) return Drop::Repeated;
   const std::size_t bytes = bytes_of(frame);
+  // Without room the frame is dropped, not an older one: earlier positions are applied first. The
+  // router requests the gap later.
   if (bytes > bytes_max_ - held_.bytes() || !held_.add(bytes)) return Drop::NoRoom;
   const std::uint64_t seq = frame.seq;
   frames_.emplace(seq, Waiting{std::move(frame), bytes});

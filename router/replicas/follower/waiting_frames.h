@@ -14,24 +14,30 @@
 
 namespace sightline::follower {
 
-// Frames of one epoch that came before those in front of them, bounded by bytes.
-// Thread safety: none.
+// Frames of one epoch that arrived before an earlier one. Their bytes are limited, because a sender
+// decides how many come.
+// Thread safety: one thread at a time.
 class WaitingFrames {
  public:
-  // held: what they are charged to besides; null: nothing.
+  // `held` is a second limit, of all holders together. Null: no budget.
   WaitingFrames(std::size_t bytes_max, ByteBudget* held) : bytes_max_(bytes_max), held_(held) {}
 
-  // Why it was not kept; nothing: it is.
+  // Keeps a frame. Returns the reason if it is dropped.
   std::optional<Drop> keep(frames::Frame frame);
-  // The frame of that position, which waits no longer.
+  // Takes out the frame of this position, if it waits.
   std::optional<frames::Frame> take(std::uint64_t seq);
+  // Drops all frames up to this position. They are applied, or a dump contains them.
   void drop_through(std::uint64_t seq);
+  // Drops all frames.
   void clear();
 
+  // The lowest position that waits.
   [[nodiscard]] std::optional<std::uint64_t> first() const;
+  // Bytes in memory, about.
   [[nodiscard]] std::size_t bytes() const { return held_.bytes(); }
 
  private:
+  // The bytes are kept with the frame: they must be removed exactly as they were added.
   struct Waiting {
     frames::Frame frame;
     std::size_t bytes = 0;

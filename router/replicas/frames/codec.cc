@@ -17,8 +17,10 @@ using operations::Remove;
 using operations::Store;
 using operations::Tier;
 
+// These numbers are on the wire.
 enum class OperationKind : std::uint8_t { Store, Remove, Clear };
 
+// The overloads of write() and read() mirror each other field by field: the wire has no tags.
 void write(Writer& out, const Operation& operation) {
   if (const auto* store = std::get_if<Store>(&operation)) {
     out.integer(static_cast<std::uint8_t>(OperationKind::Store));
@@ -64,14 +66,15 @@ void write(Writer& out, const std::vector<Operation>& operations) {
   for (const Operation& operation : operations) write(out, operation);
 }
 
-// A message of one-byte operations takes 56 bytes for each, a value of these: they are read one by
-// one and no room is taken for what may not follow.
+// An operation can take one byte in a message, but takes 56 bytes in memory. So operations are read
+// one by one, and no memory is reserved for the announced count.
 std::vector<Operation> read_operations(Reader& in) {
   std::vector<Operation> operations;
   const std::size_t count = in.count(1);
   for (std::size_t i = 0; i < count && !in.is_broken(); ++i) {
     operations.push_back(read_operation(in));
-    // Clears behind each other say nothing that one does not.
+    // A repeated Clear changes nothing, so agents send only one. A message full of them would take
+    // 56 times its size in memory.
     const bool is_repeated = operations.size() > 1 &&
                              std::holds_alternative<Clear>(operations.back()) &&
                              std::holds_alternative<Clear>(operations[operations.size() - 2]);
@@ -80,6 +83,7 @@ std::vector<Operation> read_operations(Reader& in) {
   return operations;
 }
 
+// Always all tiers, in the order of Tier.
 void write(Writer& out, const operations::CacheDigest& digest) {
   for (const auto& tier : digest.tiers) {
     out.integer(tier.count);
@@ -96,6 +100,8 @@ operations::CacheDigest read_digest(Reader& in) {
   return digest;
 }
 
+// health, reason and caught_up are not sent: the router sets them from its own judgement. draining
+// is a field of the beat.
 void write(Writer& out, const operations::CacheFacts& facts) {
   out.flag(facts.has_replay);
   out.optional(facts.block_size);
@@ -126,6 +132,7 @@ void write(Writer& out, const Beat& beat) {
   write(out, beat.digest);
   write(out, beat.facts);
   out.flag(beat.hearing);
+  // Cut at a whole character, because the reader rejects broken UTF-8.
   out.text(utf8_prefix(beat.trouble, kSentenceBytesMax), kSentenceBytesMax);
   out.flag(beat.capped);
   out.flag(beat.draining);
@@ -153,6 +160,8 @@ void write(Writer& out, const Frame& frame) {
   if (frame.beat) write(out, *frame.beat);
 }
 
+// A body of a known kind may still have wrong field values. Each read() breaks the reader then, and
+// decode() rejects the message as a whole.
 void read(Reader& in, Frame& frame) {
   frame.instance = in.integer<std::uint64_t>();
   frame.epoch = in.integer<std::uint64_t>();
@@ -224,6 +233,7 @@ void read(Reader& in, RangeAsk& ask) {
   ask.from = in.integer<std::uint64_t>();
   ask.to = in.integer<std::uint64_t>();
   ask.freshness = read_freshness(in);
+  // Later code subtracts `from` from `to`.
   if (ask.to < ask.from) in.fail();
 }
 
@@ -270,6 +280,7 @@ void read(Reader& in, ChunkAsk& ask) {
   ask.reader = in.name();
   ask.dump = in.integer<std::uint64_t>();
   const std::size_t count = in.count(sizeof(std::uint32_t));
+  // Limits the chunks that one short request makes an agent send.
   if (count > kChunksPerAskMax) return in.fail();
   ask.chunks.resize(count);
   for (auto& chunk : ask.chunks) chunk = in.integer<std::uint32_t>();
@@ -294,6 +305,7 @@ void write(Writer& out, const Gone& gone) {
 }
 
 void read(Reader& in, Gone& gone) {
+  // The last value of Gone::What.
   gone.what = static_cast<Gone::What>(in.one_of(2));
   gone.id = in.integer<std::uint64_t>();
 }
@@ -310,7 +322,7 @@ void read(Reader& in, RelearnAsk& ask) {
   ask.freshness = read_freshness(in);
 }
 
-// The body that is number `kind` of the variant.
+// Reads the body with this index in Body.
 template <std::size_t I = 0>
 Body read_body(Reader& in, std::size_t kind) {
   if constexpr (I < std::variant_size_v<Body>) {
@@ -332,6 +344,7 @@ std::size_t keys_of(const Operation& operation) {
 
 }  // namespace
 
+// The stream's name is outside of the body: every kind has it at the same place.
 std::string encode(const Message& message) {
   Writer out;
   out.integer(static_cast<std::uint8_t>(message.body.index()));
@@ -351,6 +364,7 @@ Result<Message> decode(std::string_view bytes) {
   message.stream.worker = in.name();
   message.stream.rank = in.integer<std::uint32_t>();
   message.body = read_body(in, kind);
+  // Bytes behind the body break the format as well. So a message cannot carry hidden data.
   if (!in.is_whole()) {
     return worker_error(ErrorCode::Corrupt, "a replica's message breaks its own format", false);
   }

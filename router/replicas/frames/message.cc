@@ -5,6 +5,8 @@
 namespace sightline::frames {
 
 void Checksum::add(const operations::Operation& operation) {
+  // The kind, the flag of the parent and the number of keys are folded too. Different operations
+  // then never fold the same words.
   fold(operation.index());
   const std::vector<keys::BlockKey>* keys = nullptr;
   if (const auto* store = std::get_if<operations::Store>(&operation)) {

@@ -13,169 +13,176 @@
 #include "router/cache/operations/facts.h"
 #include "router/cache/operations/operation.h"
 
-// What agents and the routers that follow them say to each other about the cache of one rank. An
-// agent's words form a stream: epochs, each with positions from 1 on. Plain values.
+// Messages between agents and the routers that follow them, about the cache of one rank. An agent's
+// messages form a stream. It consists of epochs, each with positions from 1 on. All types are plain
+// values.
 namespace sightline::frames {
 
-// One stream of one run of an agent. One that has ended does not go on: where the agent is given
-// the worker back, it is another one.
+// One stream of one run of an agent. A stream that has ended never continues. If the agent gets the
+// worker back, it begins another stream with another number.
 struct Instance {
   std::string name;          // of the agent, for people
-  std::uint64_t number = 0;  // drawn when the stream begins
-
+  std::uint64_t number = 0;  // random, drawn when the stream begins
   bool operator==(const Instance&) const = default;
 };
 
-// The state of a cache at one position.
+// The state of a cache at one position of its stream.
 struct Beat {
-  operations::CacheDigest digest;  // of what the agent's operations up to here mean
-  operations::CacheFacts facts;    // without health, reason and caught_up, which are not sent
-  bool hearing = false;            // the agent hears its engine: nothing is known to be missing
-  std::string trouble;             // why not, as one sentence
-  bool capped = false;             // the agent has no room for all: the digest says nothing
+  // The digest of all operations up to this position.
+  operations::CacheDigest digest;
+  // Without health, reason, draining and caught_up, which are not sent.
+  operations::CacheFacts facts;
+  // The agent receives its engine's events, and nothing is missing.
+  bool hearing = false;
+  // Why not, as one sentence.
+  std::string trouble;
+  // The agent has no room for all blocks. The digest then proves nothing.
+  bool capped = false;
   bool draining = false;
-  // Applied - the engine's stamp of the last batch: two machines' clocks, for people only.
+  // The time from the engine's stamp of the last batch to its application. It compares the clocks
+  // of two machines, so it is only shown to people.
   std::optional<std::chrono::milliseconds> lag_by_stamp;
-
   bool operator==(const Beat&) const = default;
 };
 
-// Agent to all: what happened at one position. Every position has one frame, a beat or not.
+// Agent to all routers: what happened at one position. Each position has exactly one frame, with or
+// without a beat.
 struct Frame {
   std::uint64_t instance = 0;  // Instance::number
   std::uint64_t epoch = 0;     // random
   std::uint64_t seq = 0;       // from 1 on in each epoch
   std::vector<operations::Operation> operations;
   std::optional<Beat> beat;  // after these operations
-
   bool operator==(const Frame&) const = default;
 };
 
-// Agent to all: the stream ends.
+// Agent to all routers: the stream ends.
 struct Bye {
   std::uint64_t instance = 0;
-
   bool operator==(const Bye&) const = default;
 };
 
-// That an ask is new: an agent answers each once, however often somebody sends it again who
-// recorded it, and those that name its stream were made since that began.
+// Proof that a request is new. The agent answers each number of a reader once, even if an attacker
+// sends a recorded request again. A request that names the agent's stream was made after that
+// stream began.
 struct Freshness {
-  std::uint64_t agent = 0;   // Instance::number of the stream that is asked; 0: not known yet
-  std::uint64_t number = 0;  // counts up with each ask of the reader, from 1 on
-
+  std::uint64_t agent = 0;   // the asked stream's Instance::number, 0: not known yet
+  std::uint64_t number = 0;  // grows with each request of the reader, from 1 on
   bool operator==(const Freshness&) const = default;
 };
 
-// Router to agent: who are you, and where?
+// Router to agent: which agent serves this stream, and at which position is it?
 struct Question {
-  std::uint64_t nonce = 0;  // drawn for this question
-  std::string reader;       // answers go to the subject `to.<reader>`, here and below
-  bool look = false;        // look at the engine's events first
-  Freshness freshness;      // may name another stream, or none
-
+  std::uint64_t nonce = 0;  // Random, drawn for this question.
+  std::string reader;       // Replies go to the subject `to.<reader>`, here and below.
+  bool look = false;        // Read the engine's events before the answer.
+  Freshness freshness;      // May name another stream, or no stream.
   bool operator==(const Question&) const = default;
 };
 
+// Agent to one router: the reply to a Question.
 struct Answer {
   std::uint64_t nonce = 0;
   Instance agent;
-  std::optional<std::uint64_t> epoch;  // nothing: the agent's own view is not proved, see state
-  std::uint64_t seq = 0;               // the last position; 0: none yet
-  Beat state;                          // at that position
-  // All that the engine announced until so long before the answer is applied at seq or before.
+  // Absent: the agent's own view is not proved. The state says why.
+  std::optional<std::uint64_t> epoch;
+  // The last position, 0 if there is no position yet.
+  std::uint64_t seq = 0;
+  // The state at seq.
+  Beat state;
+  // The age, at this answer, of the moment up to which all announcements of the engine are applied.
+  // They are applied at seq or earlier.
   std::optional<std::chrono::milliseconds> caught_up_ago;
-
   bool operator==(const Answer&) const = default;
 };
 
-// Router to agent: the frames from..to of the epoch again. The answer is those frames, or Gone.
+// Router to agent: send the frames from..to of the epoch again. The replies are these frames, or
+// Gone.
 struct RangeAsk {
   std::string reader;
   std::uint64_t epoch = 0;
   std::uint64_t from = 0;
   std::uint64_t to = 0;  // >= from
   Freshness freshness;
-
   bool operator==(const RangeAsk&) const = default;
 };
 
-// Router to agent: all that is held at one position. The answer is an Offer once it is made, or
-// Gone.
+// Router to agent: send all blocks that are held at one position. The reply is an Offer when the
+// dump is made, or Gone.
 struct DumpAsk {
   std::string reader;
   std::uint64_t epoch = 0;
   Freshness freshness;
-
   bool operator==(const DumpAsk&) const = default;
 };
 
+// Agent to one router: a dump is ready.
 struct Offer {
-  std::uint64_t dump = 0;  // drawn
+  // Random name of the dump.
+  std::uint64_t dump = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t seq = 0;       // the dump is what is held after this position
-  std::uint32_t chunks = 0;    // 0: nothing is held
-  std::uint64_t checksum = 0;  // Checksum of all chunks' operations in their order
+  std::uint64_t seq = 0;       // the dump is what the cache holds after this position
+  std::uint32_t chunks = 0;    // 0: the cache holds nothing
+  std::uint64_t checksum = 0;  // Checksum over the operations of all chunks, in order
   operations::CacheDigest digest;
-
   bool operator==(const Offer&) const = default;
 };
 
-// Router to agent: these chunks of the dump. The answers are Chunks, or Gone.
+// Router to agent: send these chunks of the dump. The replies are Chunks, or Gone.
 struct ChunkAsk {
   std::string reader;
   std::uint64_t dump = 0;
   std::vector<std::uint32_t> chunks;  // at most kChunksPerAskMax
   Freshness freshness;
-
   bool operator==(const ChunkAsk&) const = default;
 };
 
+// Agent to one router: one part of a dump.
 struct Chunk {
   std::uint64_t dump = 0;
   std::uint32_t chunk = 0;
-  std::vector<operations::Operation> operations;  // stores
-
+  std::vector<operations::Operation> operations;  // only Store
   bool operator==(const Chunk&) const = default;
 };
 
-// Agent to one router: what was asked for is not to be had.
+// Agent to one router: the agent does not have what the router asked for.
 struct Gone {
   enum class What : std::uint8_t { Epoch, Range, Dump };
   What what = What::Epoch;
-  std::uint64_t id = 0;  // the epoch asked about, or the dump
-
+  // The requested epoch, or the dump.
+  std::uint64_t id = 0;
   bool operator==(const Gone&) const = default;
 };
 
-// Router to agent: what this epoch says disagrees with the engine's answers; learn it anew.
+// Router to agent: the blocks of this epoch contradict the engine's answers. Resync them from the
+// engine.
 struct RelearnAsk {
   std::string reader;
   std::uint64_t epoch = 0;
   Freshness freshness;
-
   bool operator==(const RelearnAsk&) const = default;
 };
 
+// The index of a body is the first byte of its message on the wire.
 using Body = std::variant<Frame, Bye, Question, Answer, RangeAsk, DumpAsk, Offer, ChunkAsk, Chunk,
                           Gone, RelearnAsk>;
 
-// Which stream a message is of.
+// Names the stream that a message belongs to.
 struct StreamName {
   std::string worker;      // its name in the configuration
   std::uint32_t rank = 0;  // data-parallel rank
-
   bool operator==(const StreamName&) const = default;
 };
 
+// One message, as codec.h writes and reads it.
 struct Message {
   StreamName stream;
   Body body;
-
   bool operator==(const Message&) const = default;
 };
 
-// Of operations in their order: both ends of a dump compute it.
+// A 64-bit checksum of operations in their order. Both ends of a dump compute it. It detects lost
+// or swapped chunks. Forged ones are rejected by the envelope's tag.
 class Checksum {
  public:
   void add(const operations::Operation& operation);

@@ -18,6 +18,8 @@ Exchange::Exchange(std::uint64_t own_instance, std::uint64_t seed, Instant now,
       retry_(options.pause) {}
 
 void Exchange::connected(Instant now) {
+  // The wait for answers begins when a question can be sent. Without this, a slow connection would
+  // use up the whole time.
   if (!std::exchange(is_connected_, true) && is_first()) {
     first_until_ = std::min(*first_until_, now + options_.first_answers);
   }
@@ -31,6 +33,7 @@ void Exchange::announced(const std::set<std::uint64_t>& generations, Instant now
   announced_ = std::move(higher);
   if (!is_news) return;
   retry_ = options_.pause;
+  // Not sooner than the least pause after the last question, no matter how many peers announce.
   next_ask_ = std::min(next_ask_, open_ ? std::max(now, open_->asked_at + options_.pause) : now);
 }
 
@@ -40,7 +43,7 @@ void Exchange::hear(Message message, Instant now) {
   hear_part(std::move(std::get<Part>(message)), now);
 }
 
-// An asker that is not remembered any more may have one question answered once more.
+// An asker that was dropped from the table may get one question answered a second time.
 bool Exchange::is_new(const Ask& ask) {
   std::uint64_t& newest = askers_[ask.asker];
   if (ask.number <= newest) {
@@ -49,12 +52,14 @@ bool Exchange::is_new(const Ask& ask) {
   }
   newest = ask.number;
   while (askers_.size() > options_.askers_max) {
+    // The table is full. The entry that was just made stays.
     const bool is_first = askers_.begin()->first == ask.asker;
     askers_.erase(is_first ? std::next(askers_.begin()) : askers_.begin());
   }
   return true;
 }
 
+// Recorded questions can be sent again without limit, and a part is long.
 bool Exchange::may_answer(bool is_part, Instant now) {
   if (now >= second_ + std::chrono::seconds(1)) {
     second_ = now;
@@ -79,6 +84,7 @@ void Exchange::hear_ask(const Ask& ask, Instant now) {
                                              static_cast<std::uint32_t>(bytes)}});
     return;
   }
+  // The list may have changed since the answer that named it.
   const bool has_it = ask.generation == own_.generation && ask.offset < bytes;
   if (ask.of != own_instance_ || !has_it || !may_answer(true, now)) return;
   next_.answers.push_back({ask.asker, Part{own_instance_, ask.nonce, own_.generation, ask.offset,
@@ -90,13 +96,17 @@ void Exchange::set_part_bytes_max(std::size_t bytes) {
 }
 
 void Exchange::hear_held(const Held& held, Instant now) {
+  // A late answer may be older than a push in the meantime.
   const bool counts =
       open_ && held.nonce == open_->nonce && now < open_->asked_at + options_.answer_time;
   if (!counts || held.instance == own_instance_) return;
+  // Two lists with one generation are a mistake of the operator. No router can decide which one is
+  // right.
   if (held.generation != 0 && held.generation == own_.generation && held.digest != own_.digest) {
     next_.forked = held.instance;
   }
   const std::uint64_t best = std::max(own_.generation, pull_ ? pull_->of.generation : 0);
+  // An empty or too large list cannot be a pushed one.
   const bool is_possible = held.bytes > 0 && held.bytes <= options_.list_bytes_max;
   if (held.generation <= best || !is_possible) return;
   pull_ = Pull{.of = held, .body = {}, .ask = {}, .tries = 0};
@@ -106,6 +116,7 @@ void Exchange::hear_held(const Held& held, Instant now) {
 void Exchange::hear_part(Part part, Instant now) {
   if (!pull_ || part.nonce != pull_->ask.nonce || part.instance != pull_->of.instance) return;
   const std::size_t left = pull_->of.bytes - pull_->body.size();
+  // Parts come in order, because each is requested after the one before.
   const bool fits = part.generation == pull_->of.generation && part.offset == pull_->body.size() &&
                     part.bytes.size() <= left;
   if (!fits) return give_up_pull(now);
@@ -139,7 +150,7 @@ void Exchange::ask_part(Instant now) {
 
 void Exchange::give_up_pull(Instant now) {
   pull_.reset();
-  announced_.clear();  // another may have it
+  announced_.clear();  // another peer may have it
   next_ask_ = std::min(next_ask_, now + (is_first() ? options_.first_asks : options_.pause));
 }
 
@@ -157,8 +168,10 @@ Exchange::Turn Exchange::turn(Instant now) {
       give_up_pull(now);
     }
   }
+  // A push to this router ends the wait as well.
   if (own_.generation != 0) end_first(false);
-  // A list that is on its way is waited for, as long as there is time for the first one at all.
+  // If a list is on its way, the router waits for it as long as the time for the first list
+  // permits.
   if (is_first() && now >= *first_until_) {
     if (pull_ && now < began_ + options_.first_list) {
       first_until_ = began_ + options_.first_list;
@@ -166,6 +179,7 @@ Exchange::Turn Exchange::turn(Instant now) {
       end_first(true);
     }
   }
+  // Without a connection the question would be lost.
   if (is_connected_ && now >= next_ask_) ask_all(now);
   return std::exchange(next_, {});
 }

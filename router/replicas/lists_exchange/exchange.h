@@ -18,55 +18,72 @@
 
 namespace sightline::lists_exchange {
 
+// Times and limits of the exchange of worker lists.
 struct ExchangeOptions {
-  // After the first connection, for the answers of peers; then the router does without.
+  // After the first connection, the router waits this long for answers of peers. Then it continues
+  // without a list of peers.
   Duration first_answers = std::chrono::seconds(1);
-  // From the start on, for everything before that: a connection, a list that comes in parts.
+  // The most time from the start to the first list: for a connection, and for a list that comes in
+  // parts.
   Duration first_list = std::chrono::seconds(3);
-  Duration first_asks = std::chrono::milliseconds(250);  // between them, until then
-  Duration asks = std::chrono::seconds(10);              // between questions to all, later
-  Duration pause = std::chrono::seconds(1);              // the least between two, later
-  Duration answer_time = std::chrono::seconds(2);        // after which an answer does not count
-  Duration part_time = std::chrono::milliseconds(500);   // for a part, before it is asked for again
+  // Pause between questions until then.
+  Duration first_asks = std::chrono::milliseconds(250);
+  // Later, the pause between questions to all.
+  Duration asks = std::chrono::seconds(10);
+  // Later, the least pause between two of them.
+  Duration pause = std::chrono::seconds(1);
+  // Later answers do not count.
+  Duration answer_time = std::chrono::seconds(2);
+  // Until a part is requested again.
+  Duration part_time = std::chrono::milliseconds(500);
+  // A peer that does not send a part after so many requests is given no more.
   std::uint32_t part_tries = 6;
-  // Answers of this router in a second: questions to all are short, parts are long.
+  // The most answers of this router in a second. Answers to questions to all are short, parts are
+  // long.
   std::uint32_t held_answers_max = 2'000;
   std::uint32_t part_answers_max = 128;
-  std::size_t askers_max = 4'096;        // whose newest question is remembered
-  std::size_t list_bytes_max = 4 << 20;  // as of a push
+  // Whose newest question is remembered.
+  std::size_t askers_max = 4'096;
+  // As for a push.
+  std::size_t list_bytes_max = 4 << 20;
 };
 
-// The list that was pushed to this router, or that it has of a peer.
+// The list that this router holds: it was pushed here or came from a peer.
 struct Own {
-  std::uint64_t generation = 0;  // 0: none
+  // 0: there is no list.
+  std::uint64_t generation = 0;
   std::uint64_t digest = 0;
-  std::shared_ptr<const std::string> body;  // null: none
+  // Null: there is no list.
+  std::shared_ptr<const std::string> body;
 };
 
-// When peers are asked for their list, what of their answers counts, and what they are answered.
-// Messages and time in, messages and lists out.
+// Decides when peers are asked for their list, which of their answers count, and how their
+// questions are answered. Input is messages and the time, output is messages and lists.
 //
-// An answer counts if it names the nonce of a question that is open, and each question has its own,
-// drawn at random: what was recorded is answer to nothing. Nor is a question answered twice: those
-// of one asker count up. A list is given out only if its generation is higher than that of the one
-// held here. Thread safety: none.
+// An answer counts if it names the nonce of an open question. Each question has its own random
+// nonce, so a recorded answer never counts. A question is answered once: the questions of one asker
+// have rising numbers. A list is taken only if its generation is higher than that of the present
+// list.
+// Thread safety: one thread at a time.
 class Exchange {
  public:
-  // own_instance: not 0. seed: random, another one at each start.
+  // `own_instance` is not 0. `seed` is random, different at each start.
   Exchange(std::uint64_t own_instance, std::uint64_t seed, Instant now,
            ExchangeOptions options = {});
 
-  // The list that is held here has changed.
+  // The present list has changed.
   void set_own(Own own) { own_ = std::move(own); }
-  // The generations that peers announce now. One that is above ours and new brings a question soon,
-  // and further ones, with pauses that double, while it is announced.
+  // Sets the generations that peers announce. A new one above ours makes a question due soon.
+  // Further questions follow, with doubling pauses, while the peers announce it.
   void announced(const std::set<std::uint64_t>& generations, Instant now);
-  // Parts that are given out are no longer, and at least a byte; kPartBytesMax is never passed.
+  // Sets the most bytes of a part that this router sends. It is kept from 1 to kPartBytesMax.
   void set_part_bytes_max(std::size_t bytes);
-  // What is asked from now on is heard by the others.
+  // From now on peers receive our questions, so one is due.
   void connected(Instant now);
+  // Takes a message of a peer. It may be a recorded one.
   void hear(Message message, Instant now);
 
+  // What the owner does next.
   struct Turn {
     std::vector<Ask> asks;
     struct Answer {
@@ -74,23 +91,29 @@ class Exchange {
       Message message;
     };
     std::vector<Answer> answers;
-    std::optional<std::string> list;  // the body of a newer one than is held, whole
-    bool does_without = false;        // once: no list came in the time for the first one
-    // A peer that has another list of the generation that is held here.
+    // The whole body of a list newer than the present one.
+    std::optional<std::string> list;
+    // True once, if no list came in the time for the first one.
+    bool does_without = false;
+    // A peer that has another list of the present generation. One of the two must be pushed again.
     std::optional<std::uint64_t> forked;
-    std::uint64_t unanswered = 0;  // questions beyond what is answered in a second
-    std::uint64_t repeated = 0;    // not newer than one that was heard of the asker
+    // Questions above the limit of a second.
+    std::uint64_t unanswered = 0;
+    // Their number was not new.
+    std::uint64_t repeated = 0;
   };
-  // To be called at due() and after every other call.
+  // Returns what to do, once. Call it at due() and after every other call.
   Turn turn(Instant now);
+  // When turn() has work.
   [[nodiscard]] Instant due() const;
 
  private:
+  // A sent question.
   struct Open {
     std::uint64_t nonce = 0;
     Instant asked_at{};
   };
-  // A list that is being fetched from one peer.
+  // A list under way from one peer.
   struct Pull {
     Held of;
     std::string body;
@@ -98,15 +121,23 @@ class Exchange {
     std::uint32_t tries = 0;
   };
 
+  // Answers a question, if it is new and within the limits.
   void hear_ask(const Ask& ask, Instant now);
+  // Begins to fetch a newer list.
   void hear_held(const Held& held, Instant now);
+  // Takes the next part of the list under way.
   void hear_part(Part part, Instant now);
   void ask_all(Instant now);
   void ask_part(Instant now);
+  // Gives up the list under way, and asks all again soon.
   void give_up_pull(Instant now);
+  // The time for the first list is over.
   void end_first(bool does_without);
+  // Whether the question's number is above the asker's highest one.
   [[nodiscard]] bool is_new(const Ask& ask);
+  // Counts an answer. Returns false above the limit of a second.
   [[nodiscard]] bool may_answer(bool is_part, Instant now);
+  // Whether the router still waits for its first list.
   [[nodiscard]] bool is_first() const { return first_until_.has_value(); }
 
   const std::uint64_t own_instance_;
@@ -115,17 +146,24 @@ class Exchange {
   Rng nonces_;
   Own own_;
   std::size_t part_bytes_max_ = kPartBytesMax;
-  std::optional<Instant> first_until_;  // nothing: the first list was had, or is done without
+  // Absent: the first list came, or its time is over.
+  std::optional<Instant> first_until_;
   bool is_connected_ = false;
-  std::optional<Open> open_;  // the last question to all
+  // The last question to all.
+  std::optional<Open> open_;
   Instant next_ask_{};
   std::optional<Pull> pull_;
-  std::set<std::uint64_t> announced_;              // generations above ours
-  Duration retry_;                                 // until the next question, while there are any
-  std::uint64_t asked_ = 0;                        // questions
-  std::map<std::uint64_t, std::uint64_t> askers_;  // number of the newest question
+  // Above ours.
+  std::set<std::uint64_t> announced_;
+  // Until the next question, while there are any.
+  Duration retry_;
+  // Questions so far.
+  std::uint64_t asked_ = 0;
+  // Instance and number of the newest question.
+  std::map<std::uint64_t, std::uint64_t> askers_;
 
-  Instant second_{};  // of the answers that are counted
+  // In which answers are counted.
+  Instant second_{};
   std::uint32_t held_answers_ = 0;
   std::uint32_t part_answers_ = 0;
   Turn next_;

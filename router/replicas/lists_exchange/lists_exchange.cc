@@ -17,11 +17,12 @@
 namespace sightline::lists_exchange {
 namespace {
 
-// Everybody may ask at once, and a list comes part by part.
+// All replicas may ask at the same moment, and a list comes in parts.
 constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 8192, .bytes_max = 16U << 20U};
-// What announcements say is looked at so often.
+// How often announcements are read.
 constexpr Duration kLookAtAnnouncements = std::chrono::milliseconds(500);
-// Read before a turn; what others can send as often as they like costs no turn each.
+// The most events that are read before a turn. Others can send as many as they like, and each turn
+// costs work.
 constexpr int kEventsPerTurn = 64;
 
 }  // namespace
@@ -40,15 +41,15 @@ struct ListsExchange::State {
   const std::shared_ptr<nats::Inbox> inbox;
   std::optional<WorkerThread> thread;
 
-  // Only the thread:
+  // Members that only the thread uses.
   Exchange exchange;
   Instant next_look{};             // at announcements
-  std::uint64_t told_fork_of = 0;  // the last generation of which it was logged
+  std::uint64_t told_fork_of = 0;  // the last generation of which a fork was logged
 
   void run(const std::stop_token& stop) {
     around.connection.subscribe(around.subjects.list_asks(), inbox);
     around.connection.subscribe(answers_subject, inbox);
-    // What a turn loses is asked for again.
+    // A turn that runs out of memory loses messages. They are requested again.
     while (!stop.stop_requested()) run_step([this] { turn(); });
     around.connection.unsubscribe(around.subjects.list_asks(), inbox);
     around.connection.unsubscribe(answers_subject, inbox);
@@ -56,6 +57,7 @@ struct ListsExchange::State {
 
   void turn() {
     auto event = inbox->take(std::min(exchange.due(), next_look));
+    // The list may have changed since the last turn. Answers must name the present one.
     exchange.set_own(hooks.own());
     for (int left = kEventsPerTurn; event;) {
       take(*event);
@@ -74,7 +76,7 @@ struct ListsExchange::State {
   void take(const nats::Event& event) {
     if (const auto* message = std::get_if<nats::Message>(&event)) return hear(*message);
     const auto* connected = std::get_if<nats::Connected>(&event);
-    if (connected == nullptr) return;  // what was lost meanwhile is asked for again
+    if (connected == nullptr) return;  // lost messages are requested again
     const std::size_t around_bytes = kPartHeadBytes + envelope::kSealBytes;
     const std::size_t room = around.connection.payload_max();
     exchange.set_part_bytes_max(room - std::min(room, around_bytes));
@@ -82,12 +84,13 @@ struct ListsExchange::State {
   }
 
   void hear(const nats::Message& message) {
-    // Answers come under one's own subject, questions under that of all.
+    // Answers arrive on our own subject, questions on the subject of all.
     const bool is_asked = message.subject != answers_subject;
     const auto opened = around.sealer.open(message.subject, message.payload, version(is_asked));
     const auto* bytes = std::get_if<std::string_view>(&opened);
     if (bytes == nullptr) return count("forged");
     auto said = decode(*bytes);
+    // A question on our own subject, or an answer on that of all, is no message of a replica.
     if (!said.ok() || std::holds_alternative<Ask>(*said) != is_asked) return count("malformed");
     exchange.hear(std::move(*said), around.clock.now());
   }
@@ -121,6 +124,7 @@ struct ListsExchange::State {
   void tell_fork(std::uint64_t peer) {
     count("forked");
     const std::uint64_t generation = hooks.own().generation;
+    // A peer repeats its answer to each question, so one line for a generation is enough.
     if (std::exchange(told_fork_of, generation) == generation) return;
     log(LogLevel::Error,
         "a peer holds another list of workers of the same generation: push one of a higher one",

@@ -18,40 +18,43 @@
 
 namespace sightline::lists_exchange {
 
-// Brings the newest pushed list of workers from replica to replica over NATS. One thread of its
-// own, sl-lists.
+// Brings the newest pushed list of workers from replica to replica over NATS. It has its own
+// thread, sl-lists.
 // Thread safety: own_changed() from any thread, stop() from one.
 class ListsExchange {
  public:
-  // All outlive it; the connection is one that sends at once.
+  // The objects that it uses. All outlive it. The connection must send each message immediately.
   struct Around {
     nats::Connection& connection;
     const envelope::Sealer& sealer;
     const contract::Subjects& subjects;
-    std::uint64_t instance;  // of this process
-    std::uint64_t seed;      // of what questions are known by: nobody can guess it
+    // Of this process.
+    std::uint64_t instance;
+    // Of the questions' nonces. No other process can guess it.
+    std::uint64_t seed;
     runtime::Metrics& metrics;
     const Clock& clock;
   };
   // Called on its thread.
   struct Hooks {
-    // The list that is held here.
+    // Returns the present list.
     std::function<Own()> own;
-    // The generations that fitting replicas announce.
+    // Returns the generations that fitting replicas announce.
     std::function<std::set<std::uint64_t>()> announced;
-    // A peer's list, as it was pushed there: to be judged and taken.
+    // Passes a peer's list, as it was pushed there. The callee decides whether it takes it.
     std::function<void(std::string body)> offer;
-    // Once: no peer has had a list in time.
+    // Called once, if no peer has sent a list in time.
     std::function<void()> does_without;
   };
+  // Starts the thread.
   ListsExchange(const Around& around, Hooks hooks, ExchangeOptions options = {});
-  ~ListsExchange();  // as stop()
+  ~ListsExchange();  // calls stop()
   ListsExchange(const ListsExchange&) = delete;
   ListsExchange& operator=(const ListsExchange&) = delete;
 
-  // A list was pushed here.
+  // A list was pushed here. The thread reads it by Hooks::own soon.
   void own_changed();
-  // Ends the thread. Idempotent.
+  // Ends the thread. May be called twice.
   void stop();
 
  private:

@@ -55,7 +55,7 @@ Held read_held(Reader& in) {
   return held;
 }
 
-// The bytes of a part are what is left of the message.
+// The bytes of a part are the rest of the message.
 Part read_part(Reader& in, std::string_view bytes) {
   Part part;
   part.instance = in.integer<std::uint64_t>();
@@ -63,6 +63,7 @@ Part read_part(Reader& in, std::string_view bytes) {
   part.generation = in.integer<std::uint64_t>();
   part.offset = in.integer<std::uint32_t>();
   part.bytes = bytes;
+  // An empty part would make the reader ask for the same part forever.
   if (bytes.empty() || bytes.size() > kPartBytesMax) in.fail();
   return part;
 }
@@ -74,11 +75,13 @@ std::string encode(const Message& message) {
   out.integer(static_cast<std::uint8_t>(message.index()));
   std::visit([&](const auto& body) { write(out, body); }, message);
   std::string bytes = out.take();
+  // The bytes of a part come last, without a length.
   if (const auto* part = std::get_if<Part>(&message)) bytes += part->bytes;
   return bytes;
 }
 
 Result<Message> decode(std::string_view bytes) {
+  // A part's bytes are not fields, so the reader must see its head alone.
   const bool is_part = !bytes.empty() && bytes[0] == 2;
   const std::string_view head = is_part ? bytes.substr(0, kPartHeadBytes) : bytes;
   Reader in(head);

@@ -10,51 +10,68 @@
 
 #include "common/base/result.h"
 
-// What routers say to each other about lists of workers that were pushed. Sealed, so all who are
-// heard have the same key, scope and revision.
+// Messages between routers about pushed lists of workers. They are sealed, so all senders have the
+// same key, scope and revision.
 namespace sightline::lists_exchange {
 
-// "Which list was pushed to you?", or, of one router, "tell me of it from this byte on".
+// A question to all: which list was pushed to you? Or to one router: send the list from this byte
+// on.
 struct Ask {
-  std::uint64_t asker = 0;       // its instance, to which the answer goes
-  std::uint64_t nonce = 0;       // drawn for this question: an answer names it
-  std::uint64_t of = 0;          // the instance that is asked; 0: everybody, who answers with Held
-  std::uint64_t generation = 0;  // of the list that is wanted, of one router
-  std::uint32_t offset = 0;      // likewise
-  std::uint64_t number = 0;      // counts up with each question of the asker, from 1 on
+  // The asker's instance. The answer goes to it.
+  std::uint64_t asker = 0;
+  // Random, drawn for this question. The answer repeats it.
+  std::uint64_t nonce = 0;
+  // The asked instance. 0: all, and each replies with Held.
+  std::uint64_t of = 0;
+  // In a question to one router: the generation of the wanted list.
+  std::uint64_t generation = 0;
+  // The first wanted byte.
+  std::uint32_t offset = 0;
+  // Rises with each question of the asker, from 1 on.
+  std::uint64_t number = 0;
 
   bool operator==(const Ask&) const = default;
 };
 
+// The answer to a question to all.
 struct Held {
-  std::uint64_t instance = 0;    // who answers
-  std::uint64_t nonce = 0;       // of the question
-  std::uint64_t generation = 0;  // 0: none was pushed
-  std::uint64_t digest = 0;      // tells one list from another
-  std::uint32_t bytes = 0;       // of the body that was pushed
+  // Of the router that answers.
+  std::uint64_t instance = 0;
+  // Of the question.
+  std::uint64_t nonce = 0;
+  // 0: no list was pushed.
+  std::uint64_t generation = 0;
+  // Differs between different lists.
+  std::uint64_t digest = 0;
+  // Size of the pushed body.
+  std::uint32_t bytes = 0;
 
   bool operator==(const Held&) const = default;
 };
 
+// The answer to a question to one router.
 struct Part {
   std::uint64_t instance = 0;
   std::uint64_t nonce = 0;
   std::uint64_t generation = 0;
-  std::uint32_t offset = 0;  // of these bytes in the body
+  // Of the first byte in the body.
+  std::uint32_t offset = 0;
   std::string bytes;
 
   bool operator==(const Part&) const = default;
 };
 
+// The index of a message is its first byte on the wire.
 using Message = std::variant<Ask, Held, Part>;
 
-// Of a Part; NATS takes 1 MiB unless a server is told otherwise.
+// The most bytes of a list in a Part. NATS servers take messages of 1 MiB by default.
 inline constexpr std::size_t kPartBytesMax = 256 << 10;
-// What encode() adds to the bytes of a Part.
+// What encode() adds to the bytes of a Part: kind, instance, nonce, generation and offset.
 inline constexpr std::size_t kPartHeadBytes = 1 + 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
+// Integers are little-endian. The bytes of a Part have no length: they are the rest of the message.
 std::string encode(const Message& message);
-// Error: Corrupt.
+// Reads what encode() wrote. Error: Corrupt, blamed on the worker.
 Result<Message> decode(std::string_view bytes);
 
 }  // namespace sightline::lists_exchange

@@ -18,12 +18,14 @@ using frames::Writer;
 
 constexpr std::size_t kMessageBytesMax = frames::kMessageBytesMax;
 
-// What is no amount is none.
+// Everything but an amount counts as 0: infinities, NaN, negative numbers.
 double plain(double blocks) {
   return std::isfinite(blocks) && blocks > 0 ? std::min(blocks, static_cast<double>(kAmountMax))
                                              : 0.0;
 }
 
+// The limits of decode() apply here too. An impossible total would make others reject the whole
+// message.
 void write(Writer& out, const RankLoad& rank) {
   out.name(rank.rank.worker);
   out.integer(rank.rank.rank);
@@ -43,6 +45,7 @@ RankLoad read_rank(Reader& in) {
   load.blocks = in.integer<std::uint64_t>();
   const auto recent = std::bit_cast<double>(in.integer<std::uint64_t>());
   load.recent_prefill_blocks = plain(recent);
+  // Totals above the limits could overflow when they are added to others.
   const bool is_possible = load.in_flight <= kInFlightMax && load.prefill_tokens <= kAmountMax &&
                            load.blocks <= kAmountMax && load.recent_prefill_blocks == recent;
   if (!is_possible) in.fail();
@@ -62,6 +65,7 @@ Part read_part(Reader& in) {
   part.number = in.integer<std::uint32_t>();
   part.count = in.integer<std::uint32_t>();
   const std::size_t nonces = in.count(sizeof(std::uint64_t));
+  // Later code subtracts the part's number from the sequence number.
   if (part.number >= part.count || nonces > kNoncesMax) {
     in.fail();
     return {};
@@ -87,8 +91,10 @@ Told read_told(Reader& in) {
   told.name = in.name();
   told.seq = in.integer<std::uint64_t>();
   if (in.flag()) told.snapshot = read_part(in);
+  // The parts of a snapshot are consecutive, so its first part has at least the number 1.
   const std::uint64_t parts_before = told.snapshot ? told.snapshot->number : 0;
   if (told.seq <= parts_before || !is_utf8(told.name)) in.fail();
+  // Ranks are read one by one: no memory is reserved for an announced count.
   const std::size_t count = in.count(kRankBytes);
   for (std::size_t i = 0; i < count && !in.is_broken(); ++i) told.ranks.push_back(read_rank(in));
   return told;
@@ -123,12 +129,14 @@ Taken read_taken(Reader& in) {
     taken_name.name.number = in.integer<std::uint64_t>();
     taken_name.name.attempt = in.integer<std::uint32_t>();
     taken_name.turn = in.integer<std::uint64_t>();
+    // A turn near the maximum would leave no higher one for any router.
     if (taken_name.turn > kTurnMax) in.fail();
     taken.names.push_back(std::move(taken_name));
   }
   return taken;
 }
 
+// The cases are the indexes of the types in Message.
 Message read_body(Reader& in) {
   switch (in.one_of(3)) {
     case 0:
@@ -163,6 +171,7 @@ Result<Message> decode(std::string_view bytes) {
   }
   Reader in(bytes);
   Message message = read_body(in);
+  // Bytes behind the message break the format as well.
   if (!in.is_whole()) {
     return worker_error(ErrorCode::Corrupt, "a router's message on load breaks its own format",
                         false);

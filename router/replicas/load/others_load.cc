@@ -13,7 +13,8 @@ namespace sightline::load {
 
 namespace {
 
-// Routers that ended or fell silent lately, whose words may be on their way or sent again.
+// Routers that ended or fell silent lately. Their messages may still be on their way, or an
+// attacker may send them again.
 constexpr std::size_t kPastMax = 256;
 constexpr std::uint64_t kNothingCounts = std::numeric_limits<std::uint64_t>::max();
 
@@ -45,7 +46,7 @@ OthersLoad::OthersLoad(std::uint64_t me, std::function<std::uint64_t()> draw, Ot
 void OthersLoad::connected(Instant now) {
   strangers_ = true;
   asking_all_ = {.due = now, .pause = options_.ask_pause};
-  // All are asked: each by itself only if that does not help.
+  // One request to all comes first. Single requests follow only if it does not help.
   missed(now + options_.ask_pause);
 }
 
@@ -65,6 +66,7 @@ bool OthersLoad::has_our_nonce(const Told& told, Instant now) const {
   if (!told.snapshot) return false;
   const auto& theirs = told.snapshot->nonces;
   return std::any_of(nonces_.begin(), nonces_.end(), [&](const Nonce& nonce) {
+    // A number counts for a limited time. An old answer could be a recording.
     return now - nonce.drawn_at < options_.silent_after &&
            std::find(theirs.begin(), theirs.end(), nonce.value) != theirs.end();
   });
@@ -75,6 +77,7 @@ void OthersLoad::hear(const Told& told, Instant now) {
   if (told.instance == me_) return leave_aside(LeftAside::Own);
   const std::uint64_t past = past_seq(told.instance);
   if (past == kNothingCounts) return leave_aside(LeftAside::Ended);
+  // A recorded message of a router that fell silent must not revive it.
   if (told.seq <= past) return leave_aside(LeftAside::Late);
   const auto place = senders_.find(told.instance);
   Sender* sender = place == senders_.end() ? believe(told, now) : &place->second;
@@ -96,6 +99,7 @@ OthersLoad::Sender* OthersLoad::believe(const Told& told, Instant now) {
   ++statistics_.believed;
   asking_all_.pause = options_.ask_pause;
   Sender& sender = senders_[told.instance];
+  // This message is the next one, so it is no gap.
   sender.seq = told.seq - 1;
   // The other parts of the snapshot are on their way.
   sender.asking = {.due = now + options_.ask_pause, .pause = options_.ask_pause};
@@ -117,13 +121,16 @@ void OthersLoad::apply(Sender& sender, const Told& told, Instant now) {
   if (begins) {
     sender.snapshot = told.seq;
     sender.capped = false;
+    // The snapshot's end makes a request unnecessary. It gets this time to arrive.
     sender.asking.due = std::max(sender.asking.due, now + options_.ask_pause);
+    // A gap, or a message outside of the snapshot, ends the snapshot.
   } else if (is_gap || !told.snapshot) {
     sender.snapshot = 0;
   }
   for (const RankLoad& rank : told.ranks) set(sender, source, told, rank);
   calls_.emplace_back(HearSource{source});
   const bool is_last = told.snapshot && told.snapshot->number + 1 == told.snapshot->count;
+  // Only a snapshot without a missing part proves which ranks have no work.
   if (is_last && sender.snapshot == told.seq - told.snapshot->number) {
     end_snapshot(sender, source);
   }
@@ -131,6 +138,7 @@ void OthersLoad::apply(Sender& sender, const Told& told, Instant now) {
 
 void OthersLoad::set(Sender& sender, const std::string& source, const Told& told,
                      const RankLoad& rank) {
+  // An idle rank takes no place.
   const bool is_idle = rank.load == fleet::Load{};
   if (is_idle) {
     if (sender.ranks.erase(rank.rank) == 0) return;
@@ -146,7 +154,7 @@ void OthersLoad::set(Sender& sender, const std::string& source, const Told& told
 }
 
 void OthersLoad::end_snapshot(Sender& sender, const std::string& source) {
-  // What it did not name since the first part has no work any more.
+  // A rank that the snapshot did not name has no work.
   const std::uint64_t first = sender.snapshot;
   for (auto place = sender.ranks.begin(); place != sender.ranks.end();) {
     if (place->second.seq >= first) {
@@ -165,6 +173,7 @@ void OthersLoad::end_snapshot(Sender& sender, const std::string& source) {
 void OthersLoad::hear(const Gone& gone, Instant now) {
   expire(now);
   if (gone.instance == me_) return leave_aside(LeftAside::Own);
+  // Also of unknown routers: a message of theirs may arrive after this one.
   remember(gone.instance, kNothingCounts);
   if (!senders_.contains(gone.instance)) return;
   ++statistics_.ended;
@@ -208,7 +217,8 @@ void OthersLoad::expire(Instant now) {
     if (now - sender.heard_at >= options_.silent_after) silent.push_back({instance, sender.seq});
   }
   statistics_.silent += silent.size();
-  // Its words, sent again one by one, would otherwise keep a router alive that is gone.
+  // Otherwise recorded messages of a gone router, sent again one by one, would keep its load
+  // counted.
   for (const Past& past : silent) {
     remember(past.instance, past.seq);
     forget(past.instance);
@@ -220,7 +230,7 @@ OthersLoad::Turn OthersLoad::turn(Instant now) {
   Turn turn{.calls = std::exchange(calls_, {}), .asks = {}};
   if (strangers_ && now >= asking_all_.due) {
     turn.asks.push_back(ask(0, asking_all_, now));
-    strangers_ = false;  // until one is heard again
+    strangers_ = false;  // until a stranger's message arrives again
   }
   for (auto& [instance, sender] : senders_) {
     if (sender.whole || now < sender.asking.due) continue;
@@ -236,7 +246,8 @@ Ask OthersLoad::ask(std::uint64_t of, Asking& asking, Instant now) {
   return {.asker = me_, .of = of, .nonce = nonce(now)};
 }
 
-// An ask that is sent again carries the same number while it is young, so that late answers count.
+// Requests within silent_after / 2 have the same number. So answers that arrive late, to an earlier
+// request, count too.
 std::uint64_t OthersLoad::nonce(Instant now) {
   if (nonces_.empty() || now - nonces_.back().drawn_at >= options_.silent_after / 2) {
     nonces_.push_back({.value = draw_(), .drawn_at = now});
@@ -246,6 +257,7 @@ std::uint64_t OthersLoad::nonce(Instant now) {
 }
 
 Instant OthersLoad::due() const {
+  // Calls of the load book are due immediately.
   if (!calls_.empty()) return Instant{};
   Instant due = Instant::max();
   if (strangers_) due = asking_all_.due;

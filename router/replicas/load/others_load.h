@@ -22,114 +22,135 @@
 
 namespace sightline::load {
 
-// Calls of LoadBook, to be made in their order.
+// Calls of LoadBook. The owner must make them in their order: SetOthers sets what a source has
+// booked on one rank.
 struct SetOthers {
   std::string source;
   RankLoad told;
 };
+// The source sent a message, so its load does not expire yet.
 struct HearSource {
   std::string source;
 };
+// The source is gone, with all its load.
 struct ForgetSource {
   std::string source;
 };
 using BookCall = std::variant<SetOthers, HearSource, ForgetSource>;
 
-// Why what another router told was left aside.
+// Why a message of another router was ignored.
 enum class LeftAside : std::uint8_t {
-  Own,       // our own words
-  Late,      // repeated, or behind one that was sent later
-  Stranger,  // not of a router that has answered us: it may be of one that is gone
-  Ended,     // of a router that said that it ends
-  NoRoom,    // more than sources_max routers
-  NoRanks,   // some of its ranks are more than ranks_max
+  // This router sent it.
+  Own,
+  // It came before, or a later message came before it.
+  Late,
+  // Its router has not answered us. It may be a recording of a lost router.
+  Stranger,
+  // Its router said before that it ends.
+  Ended,
+  // There are more than sources_max routers.
+  NoRoom,
+  // Some of its ranks exceed ranks_max.
+  NoRanks,
 };
 inline constexpr std::size_t kLeftAsideCount = 6;
-// As a metric's label: "own", "late", "stranger", "ended", "no-room", "no-ranks".
+// The reason as the value of a metric's label: "own", "late", "stranger", "ended", "no-room" or
+// "no-ranks".
 std::string_view name_of(LeftAside reason);
 
+// Times and limits for the load of other routers.
 struct OthersOptions {
-  // What a router told is void after so long without a word, in the book too.
+  // After this time without a message, a router's load counts as gone. The load book uses the same
+  // time.
   Duration silent_after = fleet::kLoadSourceTimeout;
-  // Between asks, doubled up to ask_pause_max while they do not help.
+  // The pause between two requests. It doubles up to ask_pause_max while the requests do not help.
   Duration ask_pause = std::chrono::milliseconds(50);
   Duration ask_pause_max = std::chrono::seconds(1);
+  // The most routers whose load counts.
   std::size_t sources_max = fleet::kLoadSourcesMax;
   std::size_t ranks_max = 16'384;  // of one router
 };
 
-// What the other routers have booked, by what they tell. A router is known by its instance, so one
-// that was started again is another. It is believed once it has told a number that we have drawn
-// lately; from then on what it told last counts, until it is silent for too long or says that it
-// ends. A gap in its words makes us ask for all of them. Messages and time in; calls of the book
-// and asks out. Whoever owns it calls turn() at due() and after every other call. Thread safety:
-// none.
+// What the other routers have booked, by their messages. A router is identified by its instance, so
+// a restarted router is another one. It counts as soon as it sends back a number that this router
+// has drawn lately. From then on its newest totals count, until it is silent for too long or
+// announces its end. A gap in its sequence numbers makes this router request all its totals.
+// The owner calls turn() at due() and after every other call. Thread safety: one thread at a time.
 class OthersLoad {
  public:
-  // me: our instance. draw: random 64-bit numbers that nobody can guess.
+  // `me` is our instance. `draw` returns random 64-bit numbers that no other process can guess.
   OthersLoad(std::uint64_t me, std::function<std::uint64_t()> draw, OthersOptions options = {});
 
-  // What is sent from now on is heard by the others, who may have told what we have not heard.
+  // From now on others receive our messages. They may have sent messages that did not reach us, so
+  // all of them are asked.
   void connected(Instant now);
-  // Some of what the others told is missing.
+  // Some messages of others were lost on the way here.
   void missed(Instant now);
-  // As decode() gives them.
+  // Take a message, as decode() returned it.
   void hear(const Told& told, Instant now);
   void hear(const Gone& gone, Instant now);
-  // False: it is left aside, being of a router that is not believed.
+  // Returns false if the message is ignored, because its router does not count.
   [[nodiscard]] bool hear(const Taken& taken, Instant now);
 
+  // What the owner does next.
   struct Turn {
     std::vector<BookCall> calls;
-    std::vector<Ask> asks;  // to be sent to all; where that fails, later ones will do
+    // Send to all. If that fails, later ones follow.
+    std::vector<Ask> asks;
   };
+  // Returns the calls and requests that are due, once.
   Turn turn(Instant now);
+  // When turn() has work. Instant::max(): only after another call.
   [[nodiscard]] Instant due() const;
 
-  // What counts of one other router.
+  // The state of one other router.
   struct Source {
     std::uint64_t instance = 0;
-    std::string_view name;  // lives until the next call
-    bool whole = false;     // nothing that it told is known to be missing
-    bool capped = false;    // some of its ranks are more than ranks_max
-    std::size_t ranks = 0;  // with any work
-    fleet::Load load;       // of all ranks; recent_prefill_blocks as told
-    Duration age{};         // since it was heard
+    std::string_view name;  // valid until the next call.
+    bool whole = false;     // no part of its totals is known to be missing.
+    bool capped = false;    // some of its ranks exceed ranks_max.
+    std::size_t ranks = 0;  // with any work.
+    fleet::Load load;       // of all ranks, recent_prefill_blocks as sent.
+    Duration age{};         // since its last message.
   };
   [[nodiscard]] std::vector<Source> sources(Instant now) const;
-  // An array of them: {"name","instance","whole","capped","ranks","requests","prefill_tokens",
-  // "blocks","heard_ms"}.
+  // The same as a JSON array:
+  // {"name","instance","whole","capped","ranks","requests","prefill_tokens", "blocks","heard_ms"}.
   [[nodiscard]] std::string json(Instant now) const;
-  // What the router is believed to have booked on the rank; nothing: no work, or not believed.
+  // The load that counts for the router on the rank. Nothing: no work, or the router does not
+  // count.
   [[nodiscard]] std::optional<fleet::Load> told(std::uint64_t instance,
                                                 const fleet::RankName& rank) const;
 
+  // Counts since construction.
   struct Statistics {
     std::array<std::uint64_t, kLeftAsideCount> left_aside{};  // by LeftAside
-    std::uint64_t heard = 0;                                  // messages that counted
-    std::uint64_t snapshots = 0;                              // of these, that made whole
+    std::uint64_t heard = 0;                                  // messages that counted.
+    std::uint64_t snapshots = 0;  // of these, the ones that completed a snapshot.
     std::uint64_t gaps = 0;
     std::uint64_t asks = 0;
-    std::uint64_t believed = 0;  // routers that answered us
-    std::uint64_t silent = 0;    // of these, that fell silent
-    std::uint64_t ended = 0;     // of these, that said so
+    std::uint64_t believed = 0;  // routers that answered us.
+    std::uint64_t silent = 0;    // of these, the ones that fell silent.
+    std::uint64_t ended = 0;     // of these, the ones that announced their end.
   };
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
 
  private:
-  // When to ask next.
+  // When to ask a router next.
   struct Asking {
     Instant due{};
     Duration pause{};
   };
   struct Rank {
     fleet::Load load;
-    std::uint64_t seq = 0;  // of the message that told it
+    // Of the message that set it.
+    std::uint64_t seq = 0;
   };
   struct Sender {
     std::string name;
-    std::uint64_t seq = 0;       // the last one heard
-    std::uint64_t snapshot = 0;  // seq of the first part, while no part is missing; 0: none
+    std::uint64_t seq = 0;  // of its last message.
+    // seq of the first part of a snapshot, while no part is missing. 0: no snapshot is under way.
+    std::uint64_t snapshot = 0;
     bool whole = false;
     bool capped = false;
     Instant heard_at{};
@@ -138,7 +159,7 @@ class OthersLoad {
   };
   struct Past {
     std::uint64_t instance = 0;
-    std::uint64_t seq = 0;  // up to which nothing counts
+    std::uint64_t seq = 0;  // up to which nothing counts.
   };
   struct Nonce {
     std::uint64_t value = 0;
@@ -147,7 +168,7 @@ class OthersLoad {
 
   void leave_aside(LeftAside reason);
   [[nodiscard]] bool has_our_nonce(const Told& told, Instant now) const;
-  // Null: it is not believed.
+  // Returns null if the router does not count.
   Sender* believe(const Told& told, Instant now);
   void apply(Sender& sender, const Told& told, Instant now);
   void set(Sender& sender, const std::string& source, const Told& told, const RankLoad& rank);
@@ -162,11 +183,12 @@ class OthersLoad {
   const std::uint64_t me_;
   const std::function<std::uint64_t()> draw_;
   const OthersOptions options_;
-  std::map<std::uint64_t, Sender> senders_;  // by instance; those that are believed
-  std::deque<Past> past_;                    // the last ones that are not believed any more
+  std::map<std::uint64_t, Sender> senders_;  // by instance, the ones that count
+  std::deque<Past> past_;                    // the last ones that counted before
   std::deque<Nonce> nonces_;                 // ours, the last two
   Asking asking_all_;
-  bool strangers_ = true;  // there may be routers that are not believed yet
+  // Some routers may not count yet.
+  bool strangers_ = true;
   std::vector<BookCall> calls_;
   Statistics statistics_;
 };

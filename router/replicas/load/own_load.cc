@@ -14,20 +14,21 @@ namespace {
 
 using fleet::LoadChange;
 
-// Lately computed blocks that change no decision.
+// Recent work below this changes no decision. A rank with less is not sent any more.
 constexpr double kNoBlocks = 1.0 / 1024;
 
-// The longest beginning that may be told.
+// The longest prefix that can be sent.
 std::string told_name(const std::string& name) {
   return std::string(utf8_prefix(name, frames::kNameBytesMax));
 }
 
 bool is_idle(const fleet::Load& load) { return load == fleet::Load{}; }
 
-// What is told is bounded, whoever booked it: nothing ends that was not booked, and no sum wraps.
+// The totals stay in range even if a caller reports a step twice: no amount falls below 0 or wraps.
 template <class Amount>
 Amount sum(Amount amount, std::int64_t more) {
   if (more >= 0) return fleet::saturating_sum(amount, static_cast<Amount>(more));
+  // -more would overflow for the least number.
   const auto less = static_cast<std::uint64_t>(-(more + 1)) + 1;
   return less > amount ? 0 : static_cast<Amount>(amount - less);
 }
@@ -41,6 +42,7 @@ OwnLoad::OwnLoad(std::uint64_t instance, std::string name, OwnOptions options)
 }
 
 Delta delta_of(const LoadChange& change) {
+  // Bounded here as in the load book, so both count the same amounts.
   const fleet::Booking booking = change.booking.bounded();
   const auto prefill_tokens = static_cast<std::int64_t>(booking.prefill_tokens);
   const auto blocks = static_cast<std::int64_t>(booking.blocks);
@@ -50,6 +52,7 @@ Delta delta_of(const LoadChange& change) {
               .prefill_tokens = prefill_tokens,
               .prefill_blocks = booking.prefill_blocks()};
     case LoadChange::Step::FirstToken:
+      // The prompt is computed: its tokens become blocks in decode.
       return {.prefill_tokens = -prefill_tokens, .blocks = blocks};
     case LoadChange::Step::Ended:
       break;
@@ -76,7 +79,9 @@ void OwnLoad::set_message_bytes_max(std::size_t bytes) {
 void OwnLoad::asked(const Ask& ask) {
   const bool is_for_us = ask.asker != instance_ && (ask.of == 0 || ask.of == instance_);
   if (!is_for_us) return;
+  // A repeated request needs no second answer.
   if (std::find(nonces_.begin(), nonces_.end(), ask.nonce) != nonces_.end()) return;
+  // The number of nonces in a message is limited. The asker repeats its request.
   if (nonces_.size() >= kNoncesMax) {
     ++statistics_.asks_left_out;
     return;
@@ -102,6 +107,8 @@ Instant OwnLoad::due() const {
 }
 
 std::vector<std::string> OwnLoad::tell_all(Instant now) {
+  // Idle ranks leave the totals only with a snapshot. Readers take a missing rank of a snapshot as
+  // idle.
   std::vector<RankLoad> ranks;
   for (auto place = totals_.begin(); place != totals_.end();) {
     const bool is_forgotten =
@@ -121,6 +128,7 @@ std::vector<std::string> OwnLoad::tell_all(Instant now) {
                              .count = static_cast<std::uint32_t>(parts.size()),
                              .nonces = nonces_};
   }
+  // A snapshot answers all open requests and contains all changes.
   nonces_.clear();
   changed_.clear();
   changes_due_ = now + options_.batch;
@@ -140,6 +148,7 @@ std::vector<std::string> OwnLoad::tell_changed(Instant now) {
 
 std::vector<Told> OwnLoad::parted(std::vector<RankLoad> ranks) const {
   std::vector<Told> parts(1);
+  // The overhead includes the longest name and all nonces, so the last rank always fits.
   std::size_t bytes = kToldOverheadBytesMax;
   for (RankLoad& rank : ranks) {
     const std::size_t more = encoded_bytes(rank);

@@ -17,13 +17,14 @@
 
 namespace sightline::load {
 
-// What some steps of some bookings on a rank change together. Sums of whole bookings' steps, in
-// whatever groups, give the same totals.
+// What some steps of some bookings change on a rank together. The totals are the same, no matter
+// how the steps are grouped.
 struct Delta {
   std::int64_t in_flight = 0;
   std::int64_t prefill_tokens = 0;
   std::int64_t blocks = 0;
-  double prefill_blocks = 0;  // reserved
+  // When reserved, for the recent work.
+  double prefill_blocks = 0;
 
   Delta& operator+=(const Delta& more) {
     in_flight += more.in_flight;
@@ -33,71 +34,87 @@ struct Delta {
     return *this;
   }
 };
+// The change of one step. Each step counts once.
 Delta delta_of(const fleet::LoadChange& change);
 
+// Sizes and times of this router's messages.
 struct OwnOptions {
-  // Of a message before it is sealed: the server's payload limit less envelope::kSealBytes.
+  // The most bytes of a message before it is sealed. The owner sets it to the server's payload
+  // limit less envelope::kSealBytes.
   std::size_t message_bytes_max = 64U << 10U;
-  // Changes are told so long after those before them, at the latest.
+  // The longest pause between a change and the message before it. Changes within it share a
+  // message.
   Duration batch = std::chrono::milliseconds(5);
+  // All totals are sent this often.
   Duration snapshot_interval = std::chrono::seconds(1);
-  // Least time between snapshots, however many ask: asks that were recorded can be sent again.
+  // The least pause between two snapshots, for any number of requests. Recorded requests can be
+  // sent again without limit.
   Duration answer_pause = std::chrono::milliseconds(20);
 };
 
-// Least OwnOptions::message_bytes_max: there is room for a rank of any name.
+// The least message_bytes_max: a message has room for a rank with the longest name.
 inline constexpr std::size_t kMessageBytesMin =
     kToldOverheadBytesMax + kRankBytes + frames::kNameBytesMax;
 
-// What this router has booked, as it is told to the others. Changes, asks and time in; messages
-// out. Whoever owns it calls turn() at due() and after every other call. A message that could not
-// be sent is a gap to the others, who ask. Thread safety: none.
+// What this router has booked, as messages to the others. The owner calls turn() at due() and after
+// every other call. A message that could not be sent is a gap for the others, and they ask.
+// Thread safety: one thread at a time.
 class OwnLoad {
  public:
-  // instance: drawn at random, not 0. name: for people; what frames::kNameBytesMax or UTF-8 leaves
-  // no room for is left out.
+  // `instance` is random and not 0. `name` is for people. It is cut to frames::kNameBytesMax, at a
+  // whole character.
   OwnLoad(std::uint64_t instance, std::string name, OwnOptions options = {});
 
-  // Each change that the book's observer is told of, once, those of one booking in their order.
+  // Takes each change that the load book reports, once. The changes of one booking must come in
+  // their order.
   void take(const fleet::LoadChange& change, Instant now) {
     take(change.rank, delta_of(change), now);
   }
   void take(const fleet::RankName& rank, const Delta& delta, Instant now);
-  // What is sent from now on is heard by the others: they are told everything at once.
+  // From now on others receive our messages, so all totals are sent next.
   void connected(Instant now) { snapshot_due_ = now; }
-  // As OwnOptions::message_bytes_max, for what is told from now on; at least kMessageBytesMin.
+  // Sets OwnOptions::message_bytes_max for later messages. It is at least kMessageBytesMin.
   void set_message_bytes_max(std::size_t bytes);
-  // Also asks of other routers, or our own, which are left aside.
+  // Takes a request. It ignores its own and requests to other routers.
   void asked(const Ask& ask);
 
-  // Messages for all, to be sent in this order. The first change is told at once.
+  // Returns the messages for all routers, in order. A first change is sent immediately.
   std::vector<std::string> turn(Instant now);
+  // When turn() has work.
   [[nodiscard]] Instant due() const;
-  // When a change that comes now is told.
+  // When a change that comes now is sent.
   [[nodiscard]] Instant next_changes() const { return changes_due_; }
-  // The last message, when nothing is booked any more.
+  // The last message. No booking may be left.
   [[nodiscard]] std::string farewell() const { return encode(Gone{.instance = instance_}); }
 
+  // Counts since construction.
   struct Statistics {
     std::uint64_t messages = 0;
     std::uint64_t snapshots = 0;
-    std::uint64_t answers = 0;        // of these, for asks
-    std::uint64_t asks_left_out = 0;  // more than kNoncesMax for one snapshot
+    // Of these, for requests.
+    std::uint64_t answers = 0;
+    // Above kNoncesMax for one snapshot.
+    std::uint64_t asks_left_out = 0;
   };
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
-  // Ranks with any work, of now or lately.
+  // Ranks that have any work or had some lately.
   [[nodiscard]] std::size_t ranks() const { return totals_.size(); }
 
  private:
+  // The load of one rank.
   struct Total {
-    fleet::Load load;  // but for recent_prefill_blocks
+    fleet::Load load;  // without recent_prefill_blocks
     fleet::RecentWork recent;
   };
+  // Whether all totals must be sent.
   [[nodiscard]] bool is_snapshot_due(Instant now) const;
+  // Writes all totals as a snapshot.
   std::vector<std::string> tell_all(Instant now);
+  // Writes the totals that have changed.
   std::vector<std::string> tell_changed(Instant now);
+  // Numbers and encodes messages.
   std::vector<std::string> send(std::vector<Told> parts);
-  // As many messages as the ranks need, at least one.
+  // Splits the ranks into as many messages as they need, at least one.
   [[nodiscard]] std::vector<Told> parted(std::vector<RankLoad> ranks) const;
   static RankLoad told_of(const fleet::RankName& rank, const Total& total, Instant now);
 
@@ -105,9 +122,12 @@ class OwnLoad {
   const std::string name_;
   OwnOptions options_;
   std::map<fleet::RankName, Total> totals_;
-  std::set<fleet::RankName> changed_;  // not told yet
-  std::vector<std::uint64_t> nonces_;  // not answered yet
-  std::uint64_t seq_ = 0;              // the last one told
+  // Not sent yet.
+  std::set<fleet::RankName> changed_;
+  // Not answered yet.
+  std::vector<std::uint64_t> nonces_;
+  // Of the last message.
+  std::uint64_t seq_ = 0;
   Instant changes_due_{};
   Instant snapshot_due_{};
   Instant answer_due_{};

@@ -23,15 +23,19 @@ std::vector<ReservationName> TakenNames::hear(const Taken& taken) {
   std::vector<ReservationName> ended;
   if (taken.instance == me_) return ended;
   for (const auto& [name, turn] : taken.names) {
+    // Also the turns of names that are not booked here: the next takeover must be above all of
+    // them.
     turn_ = std::max(turn_, turn);
     const auto place = takings_.find({name.instance, name.number});
     if (place != takings_.end()) {
       const Taking& ours = place->second;
       const bool ours_is_later =
           std::tie(ours.attempt, ours.turn, me_) > std::tie(name.attempt, turn, taken.instance);
+      // The other router receives our takeover and ends its own booking.
       if (ours_is_later) continue;
       takings_.erase(place);
     }
+    // Also names without a takeover here: a booking of an earlier attempt may exist.
     ended.push_back(name);
   }
   statistics_.ended += ended.size();
@@ -45,6 +49,7 @@ bool TakenNames::stands(const TakenName& taken) const {
 }
 
 void TakenNames::forget_first() {
+  // A later takeover of the same number stays.
   const TakenName& first = log_.front().taken;
   if (stands(first)) takings_.erase({first.name.instance, first.name.number});
   if (untold_ == log_.size()) {
@@ -55,6 +60,7 @@ void TakenNames::forget_first() {
 }
 
 std::vector<std::string> TakenNames::tell(Again again, Instant now) {
+  // The oldest entries expire first, because times only grow.
   while (!log_.empty() && now - log_.front().at >= options_.remembered) forget_first();
   std::size_t from = log_.size() - untold_;
   if (again != Again::Nothing) {
@@ -77,6 +83,7 @@ std::vector<std::string> TakenNames::written(std::size_t from) const {
   };
   for (std::size_t i = from; i < log_.size(); ++i) {
     const TakenName& taken = log_[i].taken;
+    // A replaced takeover would end a booking that counts.
     if (!stands(taken)) continue;
     const std::size_t more = encoded_bytes(taken);
     if (bytes + more > options_.message_bytes_max) end_part();

@@ -17,62 +17,75 @@
 
 namespace sightline::load {
 
+// How many takeovers are kept, and for how long they are sent.
 struct TakenOptions {
-  // Takings that are remembered, and told while they are young. The oldest give way.
+  // The most takeovers that are kept. The oldest ones make room.
   std::size_t names_max = 131'072;
   // As OwnOptions::message_bytes_max.
   std::size_t message_bytes_max = 64U << 10U;
-  // A taking is told again with each snapshot while it is not older than this: three chances.
+  // A takeover is repeated with each snapshot up to this age. Snapshots come each second, so these
+  // are three chances.
   Duration told_again = std::chrono::seconds(3);
-  // With a snapshot that answers an ask: whoever was away for longer than a caller may be silent
-  // has lost what it had booked.
+  // The same for a snapshot that answers a request. A router that was away for longer has lost what
+  // it had booked: a frontend may be silent no longer than this.
   Duration told_to_askers = std::chrono::seconds(15);
+  // A takeover is kept for this time.
   Duration remembered = std::chrono::seconds(60);
 };
 
-// A reservation that is booked at two routers counts at one, the later. Routers tell each other
-// which they have taken; who has an earlier one ends it. The order of two takings of a number is
-// attempt, turn, instance of the router: turns grow with what is heard, as no clocks are compared,
-// and where two routers take a reservation at once both agree whose counts. A taking that nobody
-// hears is a booking that counts twice until its caller renews its list where it was, or falls
-// silent there, or it ends. Thread safety: none.
+// If a reservation is booked at two routers, it counts at the later one. Routers send each other
+// which reservations they have taken over. A router with an earlier booking ends it.
+// The order of two takeovers of a number is: attempt, turn, instance of the router. No clocks are
+// compared: a turn is above all turns received before. If two routers take a reservation at the
+// same moment, both decide alike.
+// If a takeover reaches no router, the booking counts twice. It ends there when the frontend renews
+// its list, when the frontend falls silent, or with the request. Thread safety: one thread at a
+// time.
 class TakenNames {
  public:
+  // `me` is our instance.
   explicit TakenNames(std::uint64_t me, TakenOptions options = {}) : me_(me), options_(options) {}
 
-  // As TakenOptions::message_bytes_max, for what is told from now on; room for any name at least.
+  // Sets TakenOptions::message_bytes_max for later messages. There must be room for any name.
   void set_message_bytes_max(std::size_t bytes) { options_.message_bytes_max = bytes; }
 
-  // Booked here now.
+  // These reservations are booked here now.
   void take(std::vector<ReservationName> names, Instant now);
-  // Of a router that is believed. Gives the names whose bookings here, up to that attempt, end.
+  // Takes the message of a router that counts. Returns the names whose bookings here end, up to
+  // their attempt.
   std::vector<ReservationName> hear(const Taken& taken);
 
-  // What is told beside what nobody was told yet.
+  // The takeovers that are sent beside the new ones: nothing, young ones (told_again), or all up to
+  // told_to_askers.
   enum class Again : std::uint8_t { Nothing, Young, ToAskers };
-  // Messages for all.
+  // Returns the messages for all routers.
   std::vector<std::string> tell(Again again, Instant now);
+  // Whether a takeover was not sent yet.
   [[nodiscard]] bool has_news() const { return untold_ > 0; }
 
+  // Counts since construction.
   struct Statistics {
-    std::uint64_t taken = 0;      // names
-    std::uint64_t ended = 0;      // names that others took and that may be booked here
-    std::uint64_t forgotten = 0;  // given way before anybody was told
+    std::uint64_t taken = 0;      // names.
+    std::uint64_t ended = 0;      // names that others took and that may be booked here.
+    std::uint64_t forgotten = 0;  // dropped before they were sent.
   };
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
+  // The kept takeovers, also ones that were replaced.
   [[nodiscard]] std::size_t size() const { return log_.size(); }
 
  private:
-  using Key = std::pair<std::string, std::uint64_t>;  // caller, number
+  using Key = std::pair<std::string, std::uint64_t>;  // frontend, number
+  // The newest takeover of a number, by this router.
   struct Taking {
     std::uint32_t attempt = 0;
     std::uint64_t turn = 0;
   };
+  // A takeover in the order of its time.
   struct Logged {
     TakenName taken;
     Instant at{};
   };
-  // Another taking of the number has not taken its place.
+  // Whether this is still the newest takeover of its number.
   [[nodiscard]] bool stands(const TakenName& taken) const;
   void forget_first();
   [[nodiscard]] std::vector<std::string> written(std::size_t from) const;
@@ -80,9 +93,12 @@ class TakenNames {
   const std::uint64_t me_;
   TakenOptions options_;
   std::map<Key, Taking> takings_;
-  std::deque<Logged> log_;  // the oldest first; also what does not stand any more
-  std::size_t untold_ = 0;  // the last ones
-  std::uint64_t turn_ = 0;  // the highest heard or told
+  // Oldest first, with the replaced ones.
+  std::deque<Logged> log_;
+  // The last ones, not sent yet.
+  std::size_t untold_ = 0;
+  // The highest turn sent or received.
+  std::uint64_t turn_ = 0;
   Statistics statistics_;
 };
 

@@ -25,12 +25,12 @@ using load::BookCall;
 using load::ReservationName;
 using load::TakenNames;
 
-// Seconds of what 64 routers of a large deployment tell.
+// Several seconds of the messages of 64 routers in a large deployment.
 constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 65'536, .bytes_max = 32U << 20U};
-// Events that are taken in before a turn, so that a flood delays no message of ours.
+// The most events that are read before a turn. A flood must not delay this router's own messages.
 constexpr std::size_t kEventsPerTurnMax = 256;
 
-// From the kernel's generator: nobody can guess it.
+// From the kernel's generator, so no other process can guess it.
 std::uint64_t draw() {
   std::uint64_t number = 0;
   SL_CHECK(::getentropy(&number, sizeof number) == 0);
@@ -55,10 +55,11 @@ struct LoadExchange::State {
         own(me.instance, me.name, options.own),
         others(me.instance, draw, options.others),
         taken(me.instance, options.taken) {
+    // The lambda holds the inbox, not this object: request threads may call it until close().
     queue->open([kept = inbox] { kept->wake(); });
   }
 
-  // What a turn found, for outside of the lock.
+  // The result of a turn, to carry out after the lock is released.
   struct Outcome {
     std::vector<BookCall> calls;
     std::vector<load::Ask> asks;
@@ -93,7 +94,7 @@ struct LoadExchange::State {
   const Clock& clock;
   const std::shared_ptr<LoadQueue> queue;
   const std::shared_ptr<nats::Inbox> inbox;
-  LoadQueue::Content booked;  // taken from the queue and not told yet; the thread's own
+  LoadQueue::Content booked;  // taken from the queue and not sent yet. Only the thread uses it.
   std::optional<WorkerThread> thread;
 
   mutable Mutex mutex;
@@ -101,14 +102,15 @@ struct LoadExchange::State {
   load::OwnLoad own SL_GUARDED_BY(mutex);
   load::OthersLoad others SL_GUARDED_BY(mutex);
   TakenNames taken SL_GUARDED_BY(mutex);
-  std::vector<ReservationName> superseded SL_GUARDED_BY(mutex);  // not told yet
+  std::vector<ReservationName> superseded SL_GUARDED_BY(mutex);  // for supersede
 };
 
 void LoadExchange::State::run(const std::stop_token& stop) {
   connection.subscribe(load_subject, inbox);
   connection.subscribe(ask_subject, inbox);
   while (!stop.stop_requested()) {
-    // What a turn has lost of others' is asked for as after a loss of NATS'; ours is a gap to them.
+    // If a turn ran out of memory, the messages of others that it lost are requested again.
+    // Messages of ours that it lost are a gap for the others.
     if (!run_step([this] { listen_and_tell(); })) run_step([this] { lose(); });
   }
   end();
@@ -116,10 +118,10 @@ void LoadExchange::State::run(const std::stop_token& stop) {
 
 void LoadExchange::State::listen_and_tell() {
   auto event = inbox->take(due());
-  // One reading for all of a turn: the book and `others` judge alike who is silent.
+  // One time for the whole turn: the book and `others` then agree on who is silent.
   const Instant now = clock.now();
-  // What others took ends here before our own is sent: a booking that nobody has heard of is the
-  // earlier one, on whichever side.
+  // Takeovers of others are applied before ours are sent. A booking that was not sent yet counts as
+  // the earlier one, on both sides.
   hear_some(std::move(event), now);
   act(turn(now), now);
 }
@@ -130,10 +132,11 @@ void LoadExchange::State::lose() {
   others.missed(clock.now());
 }
 
-// Nobody of the others counts here any more, and nothing of ours there.
+// From here on, no other router's load counts here, and the farewell removes ours there.
 void LoadExchange::State::end() {
   connection.unsubscribe(load_subject, inbox);
   connection.unsubscribe(ask_subject, inbox);
+  // Before the farewell: later bookings could not be sent.
   queue->close();
   std::string farewell;
   std::vector<load::OthersLoad::Source> sources;
@@ -158,10 +161,12 @@ void LoadExchange::State::hear_some(std::optional<nats::Event> event, Instant no
     const MutexLock lock(mutex);
     for (std::size_t i = 0; event && i < kEventsPerTurnMax; ++i) {
       take(*event, now);
+      // The last place is not read beyond the limit, because its event would be lost.
       event = i + 1 < kEventsPerTurnMax ? inbox->take_now() : std::nullopt;
     }
     ended.swap(superseded);
   }
+  // Outside of the lock, because the callback ends reservations, which puts changes into the queue.
   if (!ended.empty() && options.supersede) options.supersede(ended);
 }
 
@@ -179,6 +184,7 @@ LoadQueue::Content LoadExchange::State::take_booked() const {
 }
 
 LoadExchange::State::Outcome LoadExchange::State::turn(Instant now) {
+  // The queue is emptied only when a message is due. Until then it adds up changes.
   const bool is_telling = tells(now);
   if (is_telling && booked.deltas.empty()) booked = take_booked();
   Outcome outcome;
@@ -200,12 +206,14 @@ void LoadExchange::State::take(const nats::Event& event, Instant now) {
     tallies.lost();
     others.missed(now);
   }
-  // While away nothing is heard: those that do not speak for too long do not count any more.
+  // Without a connection no message arrives. Routers that are silent for too long stop counting by
+  // their timeout.
 }
 
 void LoadExchange::State::hear(const nats::Message& message, Instant now) {
   const auto opened = sealer.open(message.subject, message.payload);
   if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
+    // The metric counts by reason, so forged messages are visible.
     return tallies.left_aside(envelope::name_of(*refusal));
   }
   const auto read = load::decode(std::get<std::string_view>(opened));
@@ -238,7 +246,7 @@ void LoadExchange::State::connected(Instant now) {
 }
 
 void LoadExchange::State::tell(Outcome& outcome, Instant now) {
-  // One by one: what finds no memory is taken with the next turn.
+  // One by one: a change that runs out of memory stays for the next turn.
   for (auto& deltas = booked.deltas; !deltas.empty(); deltas.erase(deltas.begin())) {
     own.take(deltas.begin()->first, deltas.begin()->second, now);
   }
@@ -250,7 +258,8 @@ void LoadExchange::State::tell(Outcome& outcome, Instant now) {
   TakenNames::Again again = TakenNames::Again::Nothing;
   if (after.snapshots > before.snapshots) again = TakenNames::Again::Young;
   if (after.answers > before.answers) again = TakenNames::Again::ToAskers;
-  // Behind the snapshot, by which an asker comes to believe us.
+  // After the snapshot: it makes a router that asked count us, and takeovers of unknown routers are
+  // ignored.
   auto names = taken.tell(again, now);
   std::move(names.begin(), names.end(), std::back_inserter(outcome.messages));
 }
@@ -272,7 +281,7 @@ void LoadExchange::State::act(const Outcome& outcome, Instant now) {
   for (const load::Ask& ask : outcome.asks) publish(ask_subject, load::encode(ask));
 }
 
-// A rank that this router does not have yet is told again with the next snapshot.
+// The book ignores a rank that this router does not know yet. The next snapshot repeats it.
 void LoadExchange::State::apply(const BookCall& call, Instant now) {
   if (const auto* set = std::get_if<load::SetOthers>(&call)) {
     book.set_others(set->source, set->told.rank, set->told.load, now);
@@ -283,7 +292,7 @@ void LoadExchange::State::apply(const BookCall& call, Instant now) {
   }
 }
 
-// What cannot be sent is a gap to the others, who ask.
+// A message that cannot be sent is a gap for the others, and they ask.
 void LoadExchange::State::publish(const std::string& subject, const std::string& message) {
   connection.publish(subject, sealer.seal(subject, message));
 }

@@ -23,33 +23,39 @@
 
 namespace sightline::load_exchange {
 
-// Told which reservations other routers have taken: what is booked here under these numbers, up to
-// these attempts, ends. Called on sl-load without a lock; it returns at once.
+// Called with the reservations that other routers have taken over. The bookings here under these
+// numbers, up to these attempts, end. It runs on sl-load without a lock and must return quickly.
 using Supersede = std::function<void(const std::vector<load::ReservationName>&)>;
 
-// Whether what was put into the queue as taken may still count here. False: what another router
-// took has ended it since, so it must not be sent as the later one. Called likewise.
+// Returns whether a takeover from the queue may still count here. False: another router's takeover
+// has ended it in the meantime, so it must not be sent as the later one. It runs on sl-load without
+// a lock.
 using Stands = std::function<bool(const load::ReservationName&)>;
 
+// The options of the three parts, and the two calls.
 struct ExchangeOptions {
   load::OwnOptions own = {};
   load::OthersOptions others = {};
   load::TakenOptions taken = {};
   Supersede supersede = {};
-  Stands stands = {};  // empty: all of them
+  // Empty: all takeovers count.
+  Stands stands = {};
 };
 
-// Tells the other routers what this one has booked, and the book what they have. One thread of its
-// own, sl-load.
-// Thread safety: all methods from any thread; stop() from one.
+// Sends to the other routers what this one has booked, and sets in the load book what they have. It
+// has its own thread, sl-load.
+// Thread safety: all methods from any thread, stop() from one.
 class LoadExchange {
  public:
+  // This router.
   struct Me {
-    std::uint64_t instance = 0;  // drawn at start
-    std::string name;            // for people
+    // Random, drawn at the start.
+    std::uint64_t instance = 0;
+    // For people.
+    std::string name;
   };
-  // All outlive it; the connection is one that sends at once. The queue is the one that the book's
-  // observer fills.
+  // The objects that it uses. All outlive it. The connection must send each message immediately.
+  // The queue is the one that the load book's observer fills.
   struct Around {
     nats::Connection& connection;
     const envelope::Sealer& sealer;
@@ -59,18 +65,20 @@ class LoadExchange {
     runtime::Metrics& metrics;
     const Clock& clock;
   };
+  // Starts the thread, which subscribes and asks the other routers for their totals.
   LoadExchange(const Me& me, const Around& around, ExchangeOptions options = {});
-  ~LoadExchange();  // as stop()
+  ~LoadExchange();  // calls stop()
   LoadExchange(const LoadExchange&) = delete;
   LoadExchange& operator=(const LoadExchange&) = delete;
 
-  // {"instance","ranks": with work of ours,"sources": as OthersLoad::json()}.
+  // The state as JSON: {"instance", "ranks": the number of ranks with work of this router,
+  // "sources": as OthersLoad::json()}.
   [[nodiscard]] std::string json() const;
-  // The other routers that count.
+  // The number of other routers whose load counts.
   [[nodiscard]] std::size_t sources() const;
 
-  // Says that nothing is booked here any more, and ends the thread; what others told ends in the
-  // book too. Idempotent.
+  // Announces that nothing is booked here any more, ends the thread and removes the others' load
+  // from the book. May be called twice.
   void stop();
 
  private:

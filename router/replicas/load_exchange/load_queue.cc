@@ -13,6 +13,7 @@ fleet::LoadObserver LoadQueue::observer_of(std::shared_ptr<LoadQueue> queue) {
 }
 
 void LoadQueue::put(const fleet::LoadChange& change) {
+  // Computed without the lock. So threads wait less for it.
   const load::Delta delta = load::delta_of(change);
   Wake wake;
   {
@@ -21,6 +22,7 @@ void LoadQueue::put(const fleet::LoadChange& change) {
     if (holds_nothing()) wake = wake_;
     content_.deltas[change.rank] += delta;
   }
+  // Outside of the lock: the woken thread takes it next.
   if (wake) (*wake)();
 }
 
@@ -30,6 +32,7 @@ void LoadQueue::put_taken(std::vector<load::ReservationName> names) {
   {
     const MutexLock lock(mutex_);
     if (closed_) return;
+    // One call is enough: the reader takes everything.
     if (holds_nothing()) wake = wake_;
     auto& taken = content_.taken;
     const std::size_t fit = std::min(names.size(), kTakenMax - taken.size());

@@ -11,6 +11,7 @@ namespace {
 
 static_assert(static_cast<int>(load::LeftAside::Own) == 0);
 
+// Metrics are counters that only rise, the statistics are totals.
 void add(const runtime::Counter& counter, std::uint64_t before, std::uint64_t now) {
   if (now > before) counter.add(static_cast<double>(now - before));
 }
@@ -33,7 +34,7 @@ Tallies::Tallies(runtime::Metrics& metrics)
       forgotten_(metrics.counter(contract::kLoadTakenTotal, {"untold"})),
       sources_(metrics.gauge(contract::kLoadSources)),
       age_(metrics.gauge(contract::kLoadSourceAgeSeconds)) {
-  // From behind our own words, which NATS gives back to us.
+  // Without LeftAside::Own: NATS returns each of our messages to us, which is normal.
   for (std::size_t i = 1; i < left_aside_.size(); ++i) {
     const auto reason = load::name_of(static_cast<load::LeftAside>(i));
     left_aside_[i] = metrics.counter(contract::kLoadLeftAsideTotal, {reason});

@@ -16,24 +16,31 @@
 
 namespace sightline::load_exchange {
 
-// The metrics of the exchange, brought up to date from what its parts have counted.
-// Thread safety: none.
+// The metrics of the exchange. count() raises them by what its parts have counted since the last
+// call.
+// Thread safety: one thread at a time.
 class Tallies {
  public:
+  // `metrics` outlives this object.
   explicit Tallies(runtime::Metrics& metrics);
 
+  // NATS lost messages.
   void lost() const { lost_.add(); }
-  // A message that could not be read.
+  // A message could not be opened or decoded.
   void left_aside(std::string_view reason) const;
+  // Takeovers found no room in the queue.
   void taken_left_out(std::uint64_t names) const;
 
+  // The present counts of the parts.
   struct Now {
     load::OwnLoad::Statistics own;
     load::OthersLoad::Statistics others;
     load::TakenNames::Statistics taken;
     std::size_t sources = 0;
-    Duration age{};  // since the one that was silent for longest was heard
+    // The longest silence of a source.
+    Duration age{};
   };
+  // Raises the metrics to these counts.
   void count(const Now& now);
 
  private:
@@ -43,6 +50,7 @@ class Tallies {
   runtime::Counter taken_, superseded_, forgotten_;
   std::array<runtime::Counter, load::kLeftAsideCount> left_aside_;
   runtime::Gauge sources_, age_;
+  // The counts that the metrics contain so far.
   Now counted_;
 };
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::array kRoles = {Role::Router, Role::Frontend, Role::Agent};
 static_assert(kRoles.size() == kRoleCount);
 constexpr std::size_t kKeyCheckBytes = 8;
-// What stands around the digits of a proof, at the end of an announcement.
+// The text around the digits of a proof, at the end of an announcement.
 constexpr std::string_view kProofBegin = R"(,"proof":")";
 constexpr std::string_view kProofEnd = R"("})";
 
@@ -27,16 +27,18 @@ Error corrupt(std::string message) {
   return worker_error(ErrorCode::Corrupt, std::move(message), false);
 }
 
+// In UTF-8, bytes 10xxxxxx continue a character.
 bool is_continuation(char byte) {
   constexpr auto kMask = 0xC0U;
   constexpr auto kContinuation = 0x80U;
   return (static_cast<unsigned char>(byte) & kMask) == kContinuation;
 }
 
-// The text as JSON, as far as it may be told: cut between characters.
+// Returns the text as JSON, within the limit. It is cut between characters, because readers reject
+// broken UTF-8.
 std::string told(std::string_view text) {
   constexpr std::size_t kQuotes = 2;
-  constexpr std::size_t kEscapeBytesMax = 6;  // that one byte takes
+  constexpr std::size_t kEscapeBytesMax = 6;  // of one byte
   if (!is_utf8(text)) return json::to_quoted("");
   if (text.size() > kAnnouncedTextBytesMax) {
     std::size_t size = kAnnouncedTextBytesMax;
@@ -47,6 +49,8 @@ std::string told(std::string_view text) {
     std::string quoted = json::to_quoted(text);
     if (quoted.size() <= kAnnouncedTextBytesMax + kQuotes) return quoted;
     const std::size_t excess = quoted.size() - kAnnouncedTextBytesMax - kQuotes;
+    // Cuts as few bytes as can be enough: each may have taken the longest escape. Repeated until it
+    // fits.
     std::size_t size = text.size() - (excess + kEscapeBytesMax - 1) / kEscapeBytesMax;
     while (size > 0 && is_continuation(text[size])) --size;
     text = text.substr(0, size);
@@ -105,7 +109,7 @@ class Reader {
     return static_cast<Integer>(*number);
   }
 
-  // 64 bits do not fit into JSON's numbers everywhere.
+  // JSON readers do not keep all 64 bits of a number, so these are texts.
   Result<std::uint64_t> hex(std::string_view name) const {
     const std::string digits = SL_TRY(text(name));
     std::uint64_t value = 0;
@@ -187,11 +191,15 @@ std::string encode(const Announcement& a) {
 std::string encode(const Announcement& announcement, std::string_view subject,
                    const envelope::Sealer& sealer) {
   std::string text = encode(announcement);
+  // The closing brace follows the proof.
   text.pop_back();
+  // The proof covers all bytes before it, so no field can be changed.
   const std::string proof = sealer.proof(subject, text);
   return text.append(kProofBegin).append(proof).append(kProofEnd);
 }
 
+// The proof is checked on the bytes, before any JSON is parsed. So forged announcements cost
+// little.
 bool is_proven(std::string_view json, std::string_view subject, const envelope::Sealer& sealer) {
   constexpr std::size_t kTail = kProofBegin.size() + envelope::kProofDigits + kProofEnd.size();
   if (json.size() > kAnnouncementBytesMax || json.size() < kTail) return false;
@@ -202,12 +210,14 @@ bool is_proven(std::string_view json, std::string_view subject, const envelope::
 }
 
 Result<Announcement> decode(std::string_view text) {
+  // Checked first. So a large text costs little.
   if (text.size() > kAnnouncementBytesMax) {
     return Error{
         .code = ErrorCode::TooLarge,
         .blame = Blame::Worker,
         .message = "announcement: more than " + std::to_string(kAnnouncementBytesMax) + " bytes"};
   }
+  // An announcement is flat. Deeper or larger JSON would only cost memory.
   const auto document =
       json::Document::parse(std::string(text), {.depth_max = 4, .values_max = 256});
   if (!document.ok()) return corrupt("announcement: " + document.error().message);
@@ -229,7 +239,7 @@ Result<Announcement> decode(std::string_view text) {
   a.selection_address = SL_TRY(in.text("selection_address"));
   a.started = SL_TRY(in.number<std::int64_t>("started"));
   a.generation = SL_TRY(in.hex("generation"));
-  // Releases before the second version of frames have none.
+  // Releases with the first version of frames send no number.
   if (in.has("number")) a.number = SL_TRY(in.hex("number"));
   a.leaving = SL_TRY(in.truth("leaving"));
   return a;

@@ -16,6 +16,7 @@ Exchange::Exchange(Announcement mine, SubjectOf subject_of, const envelope::Seal
 
 void Exchange::set_mine(Announcement mine, Instant now) {
   const Announcement& before = members_.mine();
+  // The subjects and the identity of this process are fixed.
   mine.role = before.role;
   mine.instance = before.instance;
   mine.scope = before.scope;
@@ -29,18 +30,21 @@ void Exchange::connected(Instant now) { hurry(now); }
 
 void Exchange::hear(std::string_view subject, std::string_view payload, Instant now) {
   const Proof proof = is_proven(payload, subject, sealer_) ? Proof::Yes : Proof::No;
+  // Anyone may send announcements without a proof, and parsing them costs work.
   if (proof == Proof::No && !may_read_unproven(now)) {
     ++unread_;
     return;
   }
   const auto theirs = decode(payload);
-  // Permissions of NATS say who may write where: what is written there must be about there.
+  // NATS permissions limit on which subjects a process may write. So an announcement must be about
+  // the revision of its subject.
   if (!theirs.ok() || subject_of_(*theirs) != subject) {
     ++malformed_;
     return;
   }
   auto change = members_.hear(*theirs, proof, now);
   if (!change) return;
+  // The new member receives our announcement sooner.
   if (change->kind == MemberChange::Kind::Joined) hurry(now);
   note(std::move(*change));
 }
@@ -48,6 +52,7 @@ void Exchange::hear(std::string_view subject, std::string_view payload, Instant 
 Exchange::Turn Exchange::turn(Instant now) {
   Turn turn;
   if (now >= next_look_) {
+    // The limit on logged changes counts from look to look.
     next_look_ = now + options_.interval / 2;
     turn.changes_left_out = std::exchange(left_out_, 0);
     told_ = 0;
@@ -95,7 +100,7 @@ void Exchange::note(MemberChange change) {
   changes_.push_back(std::move(change));
 }
 
-// A thousand that join are not answered a thousand times.
+// A thousand new members do not cause a thousand announcements.
 void Exchange::hurry(Instant now) {
   const Instant earliest =
       last_announcement_ ? std::max(now, *last_announcement_ + options_.pause) : now;

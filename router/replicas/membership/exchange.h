@@ -16,76 +16,93 @@
 
 namespace sightline::membership {
 
+// Times and limits of the announcements.
 struct ExchangeOptions {
-  // Between announcements; also after each connection, and soon after somebody joins.
+  // The pause between announcements. A connection and a new member make the next one due sooner.
   Duration interval = std::chrono::seconds(2);
-  // Least time between two, however many join at once.
+  // The least pause between two announcements, for any number of new members.
   Duration pause = std::chrono::milliseconds(200);
-  // Changes that are told from one look for silent members to the next, half an interval. Whoever
-  // may write to the subject may make up members, and the log is not theirs to fill.
+  // The most changes that are logged between two looks for silent members. The looks are half an
+  // interval apart. A process that may write to the subject can invent members, and must not fill
+  // the log.
   std::uint32_t changes_max = 32;
-  // Announcements without a proof that are read in a second; further ones cost no more than that.
+  // The most announcements without a proof that are read in a second. Further ones cost only the
+  // check of their form.
   std::uint32_t unproven_max = 32;
   MembersOptions members = {};
 };
 
-// When to announce oneself, and what the announcements of others change. Messages and time in;
-// announcements and news out. Whoever owns it calls turn() at due() and after every other call.
-// Thread safety: none.
+// Decides when this process announces itself, and how the announcements of others change the
+// members. Input is messages and the time, output is announcements and changes. The owner calls
+// turn() at due() and after every other call.
+// Thread safety: one thread at a time.
 class Exchange {
  public:
-  // The subject that an announcement belongs on.
+  // Returns the subject on which an announcement belongs.
   using SubjectOf = std::function<std::string(const Announcement&)>;
 
-  // The sealer outlives it: of the key and scope, and of no revision, so that all who share the key
-  // prove it to each other.
+  // The sealer outlives this object. It has the key and the scope but no revision, so all processes
+  // with the key accept each other's proofs.
   Exchange(Announcement mine, SubjectOf subject_of, const envelope::Sealer& sealer,
            ExchangeOptions options = {});
 
-  // What is announced is another; role, instance, scope and revision stay as they are.
+  // Replaces our announcement. Role, instance, scope and revision stay as they are.
   void set_mine(Announcement mine, Instant now);
-  // What is published from now on is heard by the others.
+  // From now on others receive our announcements, so one is due.
   void connected(Instant now);
-  // A message on any revision's subject of members.
+  // Takes a message from the members' subject of any revision.
   void hear(std::string_view subject, std::string_view payload, Instant now);
 
+  // What the owner does next.
   struct Turn {
-    // To be published on the subject; where that fails, the next one will do.
+    // To publish on the members' subject. If that fails, the next one follows soon.
     std::optional<std::string> announcement;
-    std::vector<MemberChange> changes;   // to be told, in this order
-    std::uint64_t changes_left_out = 0;  // beyond changes_max, until the last look
+    // To log, in this order.
+    std::vector<MemberChange> changes;
+    // Above changes_max, up to the last look.
+    std::uint64_t changes_left_out = 0;
   };
+  // Returns the due work, once.
   Turn turn(Instant now);
+  // When turn() has work.
   [[nodiscard]] Instant due() const;
 
   // The last announcement of a process that ends.
   [[nodiscard]] std::string farewell();
 
+  // The other processes.
   [[nodiscard]] const Members& members() const { return members_; }
-  // Announcements that could not be read, or came on a subject that is not theirs.
+  // Announcements that could not be read, or that came on a subject of another revision or scope.
   [[nodiscard]] std::uint64_t malformed_total() const { return malformed_; }
   // Announcements without a proof that were not read, or not kept.
   [[nodiscard]] std::uint64_t unproven_total() const { return unread_ + members_.unproven_total(); }
 
  private:
+  // Counts an announcement without a proof. Returns false above the limit of a second.
   [[nodiscard]] bool may_read_unproven(Instant now);
   [[nodiscard]] std::string announce(Announcement announcement);
+  // Adds a change to the next turn, or counts it above changes_max.
   void note(MemberChange change);
+  // Announces soon, but not before the least pause is over.
   void hurry(Instant now);
 
   const SubjectOf subject_of_;
   const envelope::Sealer& sealer_;
   const ExchangeOptions options_;
   Members members_;
-  Instant next_announcement_{};  // the first turn announces
+  // The first turn announces.
+  Instant next_announcement_{};
   std::optional<Instant> last_announcement_;
-  Instant next_look_{};  // for those that fell silent
+  Instant next_look_{};  // for silent members
   std::vector<MemberChange> changes_;
-  std::uint32_t told_ = 0;  // since the last look
+  // Since the last look.
+  std::uint32_t told_ = 0;
   std::uint64_t left_out_ = 0;
   std::uint64_t malformed_ = 0;
-  std::uint64_t number_ = 0;  // of our last announcement
-  Instant second_{};          // in which those without a proof are counted
+  // Of our last announcement.
+  std::uint64_t number_ = 0;
+  // In which announcements without a proof are counted.
+  Instant second_{};
   std::uint32_t unproven_ = 0;
   std::uint64_t unread_ = 0;
 };

@@ -5,7 +5,7 @@
 namespace sightline::membership {
 namespace {
 
-// What is compared, in people's words, and what makes it the same.
+// The name of the compared thing, and how a person makes it equal.
 struct Row {
   std::string_view what;
   std::string_view remedy;
@@ -47,6 +47,7 @@ std::string_view name_of(Difference difference) {
 }
 
 std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& theirs, Proof proof) {
+  // The order is that of Difference: a wide difference explains the narrower ones.
   if (theirs.scope != mine.scope) {
     return unfit(Difference::Scope, {"scope", "give both the same --scope"}, theirs.scope,
                  mine.scope);
@@ -76,11 +77,13 @@ std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& the
                  {"range of frame versions", "run releases that have one in common"},
                  range_of(theirs.frames), range_of(mine.frames));
   }
+  // 0 means that the size is not known, which is no difference.
   if (theirs.block_size != mine.block_size && theirs.block_size != 0 && mine.block_size != 0) {
     return unfit(Difference::BlockSize,
                  {"block size", "engines of one scope must have the same block size"},
                  std::to_string(theirs.block_size), std::to_string(mine.block_size));
   }
+  // A proof fails also because of a difference above. So it is named last.
   if (proof == Proof::No) {
     return Unfit{Difference::Proof,
                  "its announcement does not prove the identity key: forged, or damaged"};

@@ -11,6 +11,7 @@
 namespace sightline::membership {
 namespace {
 
+// Empty values are null, so readers see that they are not set.
 std::string field(std::string_view name, std::string_view text) {
   return json::to_quoted(name) + ":" + (text.empty() ? "null" : json::to_quoted(text));
 }
@@ -44,6 +45,7 @@ std::vector<MemberChange> Members::set_mine(Announcement mine) {
   std::vector<MemberChange> changes;
   for (auto& [instance, member] : members_) {
     auto unfit = why_unfit(mine_, member.told, member.proof);
+    // The reason contains our values, so it can change although the difference stays.
     if (unfit == member.unfit) continue;
     member.unfit = std::move(unfit);
     changes.push_back({MemberChange::Kind::Changed, member});
@@ -51,11 +53,12 @@ std::vector<MemberChange> Members::set_mine(Announcement mine) {
   return changes;
 }
 
-// Of a process that is known or was, only what is newer.
+// An announcement of a present or former member must be newer than its last one.
 bool Members::may_count(const Announcement& theirs, Proof proof) {
   const auto known = members_.find(theirs.instance);
   const bool is_known_proven = known != members_.end() && known->second.proof == Proof::Yes;
   if (proof == Proof::No) {
+    // An attacker without the key must not replace the announcement of a real process.
     if (is_known_proven) ++unproven_;
     return !is_known_proven;
   }
@@ -72,6 +75,7 @@ bool Members::has_room(Proof proof) {
       static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), [](const auto& one) {
         return one.second.proof == Proof::No;
       }));
+  // Members without a proof never use the room of others.
   if (proof == Proof::No && unproven >= options_.unproven_max) {
     ++unproven_;
     return false;
@@ -84,6 +88,7 @@ bool Members::has_room(Proof proof) {
 }
 
 void Members::note_gone(const Member& member) {
+  // Without a proof, the number proves nothing.
   if (member.proof == Proof::No) return;
   std::erase_if(gone_, [&](const auto& one) { return one.first == member.told.instance; });
   gone_.emplace_back(member.told.instance, member.told.number);
@@ -97,6 +102,7 @@ std::optional<MemberChange> Members::hear(const Announcement& theirs, Proof proo
   const bool is_new = place == members_.end();
   if (theirs.leaving) {
     Member last{.told = theirs, .unfit = {}, .proof = proof, .heard_at = now};
+    // Also of a process that was never a member: its earlier announcements may arrive later.
     note_gone(last);
     if (is_new) return std::nullopt;
     MemberChange change{Kind::Left, std::move(place->second)};
@@ -122,6 +128,7 @@ std::vector<MemberChange> Members::expire(Instant now) {
       ++place;
       continue;
     }
+    // A recording of its last announcements must not bring it back.
     note_gone(place->second);
     changes.push_back({MemberChange::Kind::Silent, std::move(place->second)});
     place = members_.erase(place);

@@ -19,81 +19,97 @@
 
 namespace sightline::membership {
 
+// Limits on the members that are kept.
 struct MembersOptions {
-  // Others that are remembered; more are counted and left out.
+  // The most members with a proof. Further ones are counted and ignored.
   std::size_t members_max = 1024;
-  // Of these, whose announcements prove nothing: enough to name what does not fit.
+  // The most members without a proof. They are enough to show what does not fit.
   std::size_t unproven_max = 32;
-  // Those that are gone, of whom the last announcement's number is remembered.
+  // The most former members whose last number is remembered. Recorded announcements of them then
+  // count as repeated.
   std::size_t gone_max = 4'096;
-  // Announcements come every 2 s: two were lost, and a third is late.
+  // Announcements come every 2 s. After this time two are lost and a third is late.
   Duration silent_after = std::chrono::seconds(6);
 };
 
+// Another process.
 struct Member {
+  // Its last announcement.
   Announcement told;
   std::optional<Unfit> unfit;  // nothing: it fits
   Proof proof = Proof::No;
+  // When its last announcement came.
   Instant heard_at{};
 };
 
-// What has become of a member.
+// How a member has changed.
 struct MemberChange {
   enum class Kind : std::uint8_t {
     Joined,
-    Changed,  // it fits now and did not, or the other way round, or does not for another reason
-    Left,     // it said so
-    Silent,   // it said nothing for too long
+    // It fits now, or no longer fits, or does not fit for another reason.
+    Changed,
+    // It announced its end.
+    Left,
+    // It announced nothing for silent_after.
+    Silent,
   };
   Kind kind = Kind::Joined;
   Member member;
 };
 
-// Who else is there, by what they announce. Who has the identity key is believed. Of all others a
-// few are named; they neither fit nor take the place of one that has it. An announcement that was
-// recorded and comes again changes nothing. Thread safety: none.
+// The other processes, by their announcements. A process with a proof of the identity key counts.
+// Of the others a few are kept to show them. They never fit, and never take the place of one with a
+// proof. A recorded announcement changes nothing.
+// Thread safety: one thread at a time.
 class Members {
  public:
+  // `mine` is what this process announces.
   explicit Members(Announcement mine, MembersOptions options = {})
       : mine_(std::move(mine)), options_(options) {}
 
-  // Something of ours is another: all are compared anew. The changes come in any order.
+  // Replaces what this process announces, and compares all members with it. The changes come in any
+  // order.
   std::vector<MemberChange> set_mine(Announcement mine);
   [[nodiscard]] const Announcement& mine() const { return mine_; }
 
-  // Our own announcement is known by its instance and changes nothing.
+  // Takes an announcement. Ignores our own, which has our instance. Returns the change, if there is
+  // one.
   std::optional<MemberChange> hear(const Announcement& theirs, Proof proof, Instant now);
-  // Removes those that are silent for too long; to be called about each second.
+  // Removes the members that are silent for silent_after. Call it about once a second.
   std::vector<MemberChange> expire(Instant now);
 
-  // By instance.
+  // The members by instance.
   [[nodiscard]] const std::map<std::uint64_t, Member>& all() const { return members_; }
-  // Those that fit, by role.
+  // How many members fit, by role.
   [[nodiscard]] std::array<std::size_t, kRoleCount> fit_counts() const;
-  // Those that do not, in the order of kDifferences.
+  // How many members do not fit, in the order of kDifferences.
   [[nodiscard]] std::array<std::size_t, kDifferences.size()> unfit_counts() const;
-  // Announcements of members for which there was no room.
+  // Announcements with a proof for which there was no room.
   [[nodiscard]] std::uint64_t refused_total() const { return refused_; }
-  // Likewise of those that prove nothing.
+  // Announcements without a proof for which there was no room, or whose instance has a proof.
   [[nodiscard]] std::uint64_t unproven_total() const { return unproven_; }
-  // Announcements that are not newer than one that was heard of the same process.
+  // Announcements with a proof whose number is not above the highest number of the same process.
   [[nodiscard]] std::uint64_t repeated_total() const { return repeated_; }
 
-  // An array of all, ours not among them:
-  // {"role","name","instance","revision","model_digest","served_model","block_size","key_check",
-  //  "frames":[min,max],"admin_address","selection_address","started","generation",
-  //  "fits","difference","reason","heard_ms"}.
+  // All members as a JSON array. It does not contain this process:
+  // {"role","name","instance","scope","revision","model_digest","served_model","block_size",
+  // "key_check","frames":[min,max],"admin_address","selection_address","started","generation",
+  // "fits","difference","reason","heard_ms"}.
   [[nodiscard]] std::string json(Instant now) const;
 
  private:
+  // Whether the announcement is new enough. Counts it otherwise.
   [[nodiscard]] bool may_count(const Announcement& theirs, Proof proof);
+  // Whether another member fits into the limits. Counts it otherwise.
   [[nodiscard]] bool has_room(Proof proof);
+  // Remembers the last number of a member that has left.
   void note_gone(const Member& member);
 
   Announcement mine_;
   MembersOptions options_;
   std::map<std::uint64_t, Member> members_;
-  std::deque<std::pair<std::uint64_t, std::uint64_t>> gone_;  // instance and last number
+  // Instance and last number.
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> gone_;
   std::uint64_t refused_ = 0;
   std::uint64_t unproven_ = 0;
   std::uint64_t repeated_ = 0;

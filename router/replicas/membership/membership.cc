@@ -17,7 +17,8 @@
 namespace sightline::membership {
 namespace {
 
-// Everyone of a large deployment may announce itself at once, and nobody more than a few times.
+// All processes of a large deployment may announce themselves at the same moment. Each does so only
+// a few times.
 constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 8192, .bytes_max = 16U << 20U};
 
 std::string subject_of(const Announcement& a) {
@@ -43,12 +44,13 @@ void tell(const MemberChange& change) {
   const bool is_there =
       change.kind == MemberChange::Kind::Joined || change.kind == MemberChange::Kind::Changed;
   const auto& unfit = change.member.unfit;
-  // Two revisions beside each other are how one is brought in.
+  // During a rollout two revisions run side by side, which is no mistake.
   const bool is_wrong = is_there && unfit && unfit->difference != Difference::Revision;
   std::vector<LogField> fields{{"role", name_of(told.role)},
                                {"member", told.name},
                                {"revision", told.revision},
                                {"address", told.admin_address}};
+  // After a member has left, it does not matter whether it fits.
   if (is_there) fields.emplace_back("fits", !unfit);
   if (is_there && unfit) fields.emplace_back("reason", unfit->reason);
   log(is_wrong ? LogLevel::Warn : LogLevel::Info, word_of(change.kind), fields);
@@ -75,7 +77,7 @@ struct Membership::State {
   mutable Mutex mutex;
   Exchange exchange SL_GUARDED_BY(mutex);
 
-  // Only the thread; counted so far.
+  // Counted so far. Only the thread uses them.
   std::uint64_t malformed = 0;
   std::uint64_t beyond_room = 0;
   std::uint64_t unproven = 0;
@@ -83,7 +85,7 @@ struct Membership::State {
 
   void run(const std::stop_token& stop) {
     connection.subscribe(subjects.all_members(), inbox);
-    // What a turn loses is announced again.
+    // A turn that runs out of memory may lose an announcement. The next one repeats it.
     while (!stop.stop_requested()) {
       run_step([this] {
         const auto event = inbox->take(due());
@@ -92,6 +94,7 @@ struct Membership::State {
       });
     }
     connection.unsubscribe(subjects.all_members(), inbox);
+    // After the last turn, so no announcement follows the farewell.
     connection.publish(subjects.members(), farewell());
   }
 
@@ -102,7 +105,7 @@ struct Membership::State {
     } else if (std::holds_alternative<nats::Connected>(event)) {
       exchange.connected(clock.now());
     }
-    // What was lost meanwhile is announced again.
+    // A lost announcement is repeated by the next one.
   }
 
   Instant due() const {
@@ -125,7 +128,7 @@ struct Membership::State {
       log(LogLevel::Warn, "more changes of members than are told",
           {{"left_out", turn.changes_left_out}});
     }
-    // Whoever leaves without a word is seen by the look that each announcement comes with.
+    // Each announcement comes with a look for silent members, which leave without an announcement.
     if (turn.announcement || !turn.changes.empty()) count();
   }
 
@@ -145,6 +148,7 @@ struct Membership::State {
       unproven_now = exchange.unproven_total();
       repeated_now = exchange.members().repeated_total();
     }
+    // The metrics are set without the lock. So others wait less for it.
     for (const Role role : {Role::Router, Role::Frontend, Role::Agent}) {
       metrics.gauge(contract::kReplicaMembers, {name_of(role)})
           .set(static_cast<double>(fit.at(static_cast<std::size_t>(role))));

@@ -19,38 +19,42 @@
 
 namespace sightline::membership {
 
-// Announces this process and hears the others of its scope, those of other revisions included. One
-// thread of its own, sl-members.
-// Thread safety: all methods from any thread; stop() from one.
+// Announces this process, and receives the announcements of its scope, also of other revisions. It
+// has its own thread, sl-members.
+// Thread safety: all methods from any thread, stop() from one.
 class Membership {
  public:
-  // All outlive it; the connection is one that sends at once.
+  // The objects that it uses. All outlive it. The connection must send each message immediately.
   struct Around {
     nats::Connection& connection;
-    const envelope::Sealer& sealer;  // as Exchange
+    const envelope::Sealer& sealer;  // see Exchange
     runtime::Metrics& metrics;
     const Clock& clock;
   };
+  // Starts the thread, which announces `mine` from now on.
   Membership(const Announcement& mine, const Around& around, ExchangeOptions options = {});
-  ~Membership();  // as stop()
+  ~Membership();  // calls stop()
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
-  // Changes what is announced, soon after the return. `change` runs under a lock. Role, instance,
-  // scope and revision stay as they are.
+  // Changes the announcement, soon after the return. `change` runs under a lock, so it must be
+  // quick. Role, instance, scope and revision stay as they are.
   void update(const std::function<void(Announcement&)>& change);
 
+  // What this process announces.
   [[nodiscard]] Announcement mine() const;
+  // The other processes at this moment.
   [[nodiscard]] std::vector<Member> members() const;
-  // Of lists of workers, that routers which fit announce.
+  // The generations of the worker lists that fitting routers announce.
   [[nodiscard]] std::set<std::uint64_t> generations() const;
   // As Members::json().
   [[nodiscard]] std::string json() const;
 
-  // Says that the process leaves, and ends the thread. Idempotent.
+  // Announces the end of the process, and ends the thread. May be called twice.
   void stop();
 
  private:
+  // The thread and what it shares with callers.
   struct State;
   std::unique_ptr<State> state_;
 };

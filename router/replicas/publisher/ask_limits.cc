@@ -6,6 +6,8 @@ namespace sightline::publisher {
 
 namespace {
 
+// A full table is searched for forgotten readers at most once in this time. Otherwise each request
+// of an unknown reader would cost a walk over all readers.
 constexpr Duration kSweepPause = std::chrono::seconds(1);
 
 }  // namespace
@@ -14,10 +16,12 @@ ReaderLimits::Verdict ReaderLimits::admit(const Ask& ask, Instant now) {
   Reader* reader = find_or_add(ask.reader, now);
   if (reader == nullptr) return Verdict::TooMany;
   if (ask.number <= reader->number) return Verdict::Repeated;
-  // Counted before it is judged: what is older is repeated from now on, answered or not.
+  // The number is used up before the limits are checked. Older requests count as repeated from then
+  // on, whether this one is answered or not.
   reader->number = ask.number;
   reader->heard_at = now;
-  // A recording does not name the stream: it takes nothing of what the reader may ask.
+  // A recorded request does not name the stream. It is charged to the share of all strangers, so it
+  // uses up nothing of the reader's own share.
   Second& second = running(ask.names_stream ? reader->second : strangers_, now);
   const std::uint32_t most = ask.names_stream ? options_.asks_max : options_.strangers_asks_max;
   if (second.asks >= most || second.bytes >= options_.reply_bytes_max) return Verdict::TooMany;

@@ -14,50 +14,70 @@
 
 namespace sightline::publisher {
 
+// Limits on what an agent's stream does for its readers.
 struct ReaderLimitOptions {
-  // Of each reader in a second. A router that pulls a dump of 10 M blocks asks some 100 times for
-  // 100 MB.
+  // Requests of one reader within a second. A router that pulls a dump of 10 million blocks sends
+  // about 100 requests for 100 MB.
   std::uint32_t asks_max = 500;
+  // Bytes of replies to one reader within a second.
   std::size_t reply_bytes_max = 256U << 20U;
-  std::size_t readers_max = 4'096;  // that are known; above it others are refused
-  // Questions in a second, of all readers together, that do not name the stream: those of readers
-  // that begin, and what somebody recorded before the stream began.
+  // Readers that are remembered. Above it, further readers are refused.
+  std::size_t readers_max = 4'096;
+  // Questions within a second, of all readers together, that do not name the stream. They come from
+  // readers that have just begun, or an attacker recorded them before the stream began.
   std::uint32_t strangers_asks_max = 1'000;
-  Duration forgotten_after = std::chrono::seconds(60);  // a reader that asks nothing for so long
+  // A reader that requests nothing for this time may be forgotten, if readers_max is reached.
+  Duration forgotten_after = std::chrono::seconds(60);
 };
 
-// Which asks are answered: each once, and of each reader so many in seconds that begin with its
-// first. What is repeated takes nothing of anybody's share. Thread safety: none.
+// Decides which requests an agent answers: each request once, and a limited number of each reader
+// within a second. A reader's second begins with its first request. A repeated request does not use
+// up any reader's share.
+// Thread safety: one thread at a time.
 class ReaderLimits {
  public:
   explicit ReaderLimits(ReaderLimitOptions options) : options_(options) {}
 
+  // One request. The number is Freshness::number.
   struct Ask {
     const std::string& reader;
     std::uint64_t number = 0;
-    bool names_stream = false;  // it was made since the stream began
+    // The request was made after the stream began.
+    bool names_stream = false;
   };
+  // The decision about a request.
   enum class Verdict : std::uint8_t {
     Admitted,
-    Repeated,  // not newer than one that was heard of this reader
-    TooMany,   // above its share, or no room for another reader
+    // Its number is not above the highest number that this reader has sent.
+    Repeated,
+    // It is above the reader's share, or there is no room for another reader.
+    TooMany,
   };
+  // Counts the request and decides about it. The number counts as used even if the verdict is
+  // TooMany.
   Verdict admit(const Ask& ask, Instant now);
-  // What was sent to a reader whose ask was admitted.
+  // Counts the bytes that were sent to a reader after an admitted request. An unknown reader is
+  // ignored.
   void charge(const std::string& reader, std::size_t bytes);
 
  private:
+  // What was admitted in the present second.
   struct Second {
     Instant since{};
     std::uint32_t asks = 0;
     std::size_t bytes = 0;
   };
+  // A remembered reader.
   struct Reader {
-    std::uint64_t number = 0;  // of its newest ask
-    Instant heard_at{};        // when that came
+    // Of its newest request.
+    std::uint64_t number = 0;
+    // When that request came.
+    Instant heard_at{};
     Second second;
   };
+  // Returns null if there is no room for another reader.
   Reader* find_or_add(const std::string& reader, Instant now);
+  // Returns the second, restarted if it is over.
   static Second& running(Second& second, Instant now);
 
   ReaderLimitOptions options_;
@@ -66,11 +86,14 @@ class ReaderLimits {
   Instant next_sweep_{};
 };
 
-// Routers' wishes that the engine be asked anew for all that it holds, which costs the engine:
-// several are one, and the next is heard after a time that doubles. Thread safety: none.
+// Limits how often routers can make the agent resync an engine's cache, because a resync costs the
+// engine work. Several requests count as one. After each one that counts, the pause before the next
+// doubles, from 1 s up to 5 min. After 10 min without one, the pause is 1 s again.
+// Thread safety: one thread at a time.
 class RelearnWish {
  public:
-  // True: it counts. False: one is open, or the last one is not long enough ago.
+  // Returns true if the request counts. It does not if one is open, or if the pause after the last
+  // one is not over.
   bool ask(Instant now) {
     if (is_open_ || (asked_at_ && now - *asked_at_ < pause_)) return false;
     const bool is_quiet = !asked_at_ || now - *asked_at_ >= 2 * kPauseMax;
@@ -78,8 +101,9 @@ class RelearnWish {
     asked_at_ = now;
     return is_open_ = true;
   }
-  // True once for each that counted.
+  // Returns true once for each request that counted.
   bool take() { return std::exchange(is_open_, false); }
+  // Whether a request that counted was not taken yet.
   [[nodiscard]] bool is_open() const { return is_open_; }
 
  private:

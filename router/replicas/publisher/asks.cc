@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-// What routers ask of an agent.
+// The requests of routers to an agent.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -15,6 +15,7 @@ using frames::Gone;
 
 void FramePublisher::hear(const frames::Message& message, Instant now) {
   now_ = now;
+  // The subject is that of this stream. Another name inside is a mistake or an attack.
   if (message.stream != stream_) {
     ++statistics_.asks_foreign;
     return;
@@ -24,7 +25,8 @@ void FramePublisher::hear(const frames::Message& message, Instant now) {
 
 void FramePublisher::hear_body(const frames::Question& question, Instant now) {
   if (!admit(question.reader, question.freshness, now)) return;
-  // A look costs the engine something: only whoever is known to ask now has it.
+  // A look costs the engine work. Only a question that names this stream gets it: a recorded
+  // question from before its start cannot cause it.
   const bool may_look = question.look && question.freshness.agent == agent_.number;
   if (!may_look || !is_proved() || looks_.size() >= options_.looks_max) {
     return answer(question, now);
@@ -37,11 +39,14 @@ void FramePublisher::hear_body(const frames::RangeAsk& ask, Instant now) {
   if (!admit_of_this_stream(ask, now) || refuse_other_epoch(ask.reader, ask.epoch)) return;
   const std::uint64_t from = std::max<std::uint64_t>(ask.from, 1);
   const std::uint64_t to = std::min(ask.to, ring_.last());
+  // The router asks for positions that do not exist.
   if (from > to) {
     ++statistics_.asks_foreign;
     return;
   }
   std::size_t bytes = 0;
+  // A range above range_bytes_max is refused before its first frame is sent. A dump is shorter
+  // then.
   bool is_gone = from < ring_.first();
   for (std::uint64_t seq = from; seq <= to && !is_gone; ++seq) {
     bytes += ring_.at(seq).size();
@@ -75,6 +80,7 @@ void FramePublisher::hear_body(const frames::DumpAsk& ask, Instant now) {
 void FramePublisher::hear_body(const frames::ChunkAsk& ask, Instant now) {
   if (!admit_of_this_stream(ask, now)) return;
   const auto* chunks = dumps_.chunks(ask.dump, now);
+  // Chunks of a dropped dump cannot be made again: the cache has changed since.
   if (chunks == nullptr) {
     ++statistics_.dumps_gone;
     return reply(ask.reader, Gone{.what = Gone::What::Dump, .id = ask.dump});
@@ -91,6 +97,7 @@ void FramePublisher::hear_body(const frames::ChunkAsk& ask, Instant now) {
 
 void FramePublisher::hear_body(const frames::RelearnAsk& ask, Instant now) {
   if (!admit_of_this_stream(ask, now)) return;
+  // Only a request about the present epoch counts. The blocks of an earlier one are gone already.
   if (epoch_ == ask.epoch && relearn_.ask(now)) ++statistics_.relearns;
 }
 
@@ -114,6 +121,7 @@ bool FramePublisher::admit(const std::string& reader, const frames::Freshness& f
                            Instant now) {
   using Verdict = ReaderLimits::Verdict;
   const bool names_stream = freshness.agent == agent_.number;
+  // Replies go to the reader's name, so a request without one is useless.
   const auto verdict = reader.empty()
                            ? Verdict::TooMany
                            : limits_.admit({reader, freshness.number, names_stream}, now);
@@ -129,7 +137,8 @@ bool FramePublisher::refuse_other_epoch(const std::string& reader, std::uint64_t
   return true;
 }
 
-// The state is that of a position only when nothing is pending.
+// Operations that are pending belong to no position yet. They are written first, so the state is
+// that of the last position.
 void FramePublisher::answer(const frames::Question& question, Instant now) {
   flush(false);
   frames::Answer answer;
@@ -139,6 +148,7 @@ void FramePublisher::answer(const frames::Question& question, Instant now) {
   answer.seq = epoch_ ? ring_.last() : 0;
   answer.state = beat();
   if (facts_.caught_up) {
+    // Rounded up: the router must not assume that more is applied than is.
     const auto ago = std::chrono::ceil<std::chrono::milliseconds>(now - *facts_.caught_up);
     answer.caught_up_ago = std::max(ago, std::chrono::milliseconds(0));
   }
@@ -150,6 +160,7 @@ void FramePublisher::answer(const frames::Question& question, Instant now) {
 
 void FramePublisher::answer_looks(Instant now) {
   std::erase_if(looks_, [&](const Look& look) {
+    // All that the engine announced before the question is applied.
     const bool is_looked = facts_.caught_up && *facts_.caught_up >= look.asked_at;
     const bool is_over = is_looked || !is_proved() || now - look.asked_at >= options_.look_for;
     if (is_over) answer(look.question, now);
@@ -158,6 +169,7 @@ void FramePublisher::answer_looks(Instant now) {
 }
 
 void FramePublisher::begin_dump() {
+  // The dump begins at a position, so operations that are pending must be in a frame first.
   flush(false);
   dumps_.begin(held_, *epoch_, ring_.last());
 }
@@ -168,6 +180,7 @@ void FramePublisher::reply(const std::string& reader, frames::Body body) {
 }
 
 void FramePublisher::send_to(Outgoing message) {
+  // A slow NATS must not grow the agent's memory. The router asks again.
   if (replies_bytes_ + message.payload.size() > options_.replies_bytes_max) {
     ++statistics_.replies_refused;
     return;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kPartSlotsMin = 8;
 
-// Where a search for the key begins, before it is cut to the size of the part.
+// Where the search for a key begins, before it is cut to the size of the part. The low 10 bits
+// choose the part, so they are equal for all keys in it.
 std::size_t home_of(keys::BlockKey key) { return operations::mixed(key) >> 10U; }
 
 }  // namespace
@@ -37,11 +38,13 @@ BlockList::Slot BlockList::push_back(const Block& block) {
   made.order = pushed_++ & ((std::uint64_t{1} << 60U) - 1);
   made.previous = last_;
   made.next = kNone;
+  // Links the block behind the last one.
   (last_ == kNone ? first_ : entry(last_).next) = slot;
   last_ = slot;
   ++size_;
 
   Part& part = parts_[operations::mixed(block.key) % kParts];
+  // The part grows before it is full. A probe ends at a free place, so there must always be one.
   if ((part.size + 1) * 4 > part.slots.size() * 3) grow(part);
   put(part, slot);
   ++part.size;
@@ -72,6 +75,7 @@ std::size_t BlockList::memory_bytes() const {
 }
 
 BlockList::Slot BlockList::take_slot() {
+  // Erased slots are used again before new ones, so a cache that only changes takes no more memory.
   if (free_ != kNone) {
     const Slot slot = free_;
     free_ = entry(slot).next;
@@ -99,8 +103,8 @@ void BlockList::grow(Part& part) {
   }
 }
 
-// What stands behind it in its run is moved forward, as far as its own search allows: no mark of
-// the erased one stays.
+// Moves later entries of the same run into the hole, as long as their own searches still find them
+// there. So no mark of the erased entry stays, and searches do not grow longer with time.
 void BlockList::take_out(Part& part, Slot slot) {
   const std::size_t mask = part.slots.size() - 1;
   std::size_t hole = home_of(entry(slot).key) & mask;

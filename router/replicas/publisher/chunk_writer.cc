@@ -13,13 +13,15 @@ namespace sightline::publisher {
 
 namespace {
 
-// A store of more is cut: what does not fit into the rest of a chunk waits for the next one.
+// A longer run is cut. A store is not split over two chunks, so a long one could leave most of a
+// chunk empty.
 constexpr std::size_t kRunKeysMax = 1'024;
 
 }  // namespace
 
 ChunkWriter::ChunkWriter(frames::StreamName stream, std::uint64_t dump, std::size_t chunk_bytes)
     : stream_(std::move(stream)), dump_(dump) {
+  // Below it, a chunk would have no room for a store with some keys.
   SL_CHECK(chunk_bytes > frames::kFrameOverheadBytesMax + 64);
   operation_bytes_max_ = chunk_bytes - frames::kFrameOverheadBytesMax;
   run_keys_max_ =
@@ -30,6 +32,8 @@ void ChunkWriter::add(const Block& block) {
   const bool is_next = !run_.keys.empty() && run_.keys.size() < run_keys_max_ &&
                        block.tiers == run_tiers_ && block.parent == run_.keys.back();
   if (!is_next) {
+    // The next block of the run names its parent itself. After a cut, it is the last key of the
+    // store before.
     end_run();
     run_.parent = block.parent;
     run_tiers_ = block.tiers;

@@ -12,6 +12,8 @@ Dumps::Dumps(frames::StreamName stream, DumpOptions options, std::function<std::
     : stream_(std::move(stream)), options_(options), draw_(std::move(draw)) {}
 
 Dumps::Asked Dumps::ask(const std::string& reader, std::uint64_t since, Instant now) {
+  // A reader applies the frames from offer.seq + 1 on after the dump. The agent must
+  // still have this frame.
   const bool is_of_use = !made_.empty() && made_.back().offer.seq + 1 >= since;
   if (!is_making() && is_of_use &&
       (now - made_.back().made_at <= options_.shared_for || would_rob(now))) {
@@ -31,10 +33,13 @@ void Dumps::begin(HeldBlocks& held, std::uint64_t epoch, std::uint64_t seq) {
   offer.epoch = epoch;
   offer.seq = seq;
   offer.digest = held.digest();
+  // The digest is taken now, with the snapshot: it belongs to this position, not to the end of the
+  // work.
   making_.emplace(Making{.offer = offer, .writer = ChunkWriter(stream_, id, options_.chunk_bytes)});
 }
 
 Dumps::Stepped Dumps::step(HeldBlocks& held, Instant now) {
+  // Without this limit, a busy cache would grow the copies without bound.
   if (held.kept_for_snapshot() > options_.changed_max) {
     held.end_snapshot();
     making_.reset();
@@ -81,7 +86,7 @@ void Dumps::drop_all(HeldBlocks& held) {
   made_.clear();
 }
 
-// Of those before the newest.
+// Never drops the newest: readers are about to get its offer.
 void Dumps::make_room() {
   while (made_.size() > 1 && has_too_much()) {
     made_.erase(std::min_element(
@@ -91,9 +96,11 @@ void Dumps::make_room() {
 }
 
 bool Dumps::would_rob(Instant now) const {
+  // Another dump will probably have the size of the newest one.
   const bool is_room =
       made_.size() < options_.kept_max && bytes() + made_.back().bytes <= options_.kept_bytes_max;
   return !is_room && std::all_of(made_.begin(), made_.end(), [&](const Made& one) {
+    // A dump that was used after it was made has a reader.
     return one.used_at > one.made_at && now - one.used_at <= options_.pulled_for;
   });
 }

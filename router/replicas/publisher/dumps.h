@@ -21,67 +21,90 @@
 
 namespace sightline::publisher {
 
+// Limits on the dumps of one stream.
 struct DumpOptions {
-  std::size_t chunk_bytes = 128U << 10U;  // encoded, at most
-  std::size_t kept_max = 2;  // dumps that are made; that which is unused for longest makes room
-  std::size_t kept_bytes_max = 512U << 20U;       // of their chunks; the newest is kept in any case
-  Duration shared_for = std::chrono::seconds(2);  // whoever asks so soon is given the same
-  // A reader that pulls a dump asks for chunks at least so often. While all that are kept are
-  // pulled, the newest is given however old it is: another one would rob a reader of its own.
+  // The most bytes of an encoded chunk.
+  std::size_t chunk_bytes = 128U << 10U;
+  // Dumps that are kept. The one that was not used for the longest time makes room.
+  std::size_t kept_max = 2;
+  // The most bytes of their chunks. The newest dump is kept in any case.
+  std::size_t kept_bytes_max = 512U << 20U;
+  // A reader that asks within this time after a dump was made gets the same dump.
+  Duration shared_for = std::chrono::seconds(2);
+  // A reader that pulls a dump requests chunks at least this often. If readers pull all kept dumps,
+  // a further reader gets the newest one, at any age. Another dump would evict one that a reader
+  // still needs.
   Duration pulled_for = std::chrono::seconds(5);
-  Duration kept_for = std::chrono::seconds(60);  // since a chunk of it was last asked for
-  std::size_t readers_max = 1'024;               // that wait for the dump in the making
-  // Blocks kept aside because they changed while the dump was made; beyond it is made anew.
+  // A dump is dropped when no reader has requested a chunk for this time.
+  Duration kept_for = std::chrono::seconds(60);
+  // Readers that wait for the dump in progress.
+  std::size_t readers_max = 1'024;
+  // Copies of blocks that changed while a dump is made. Above this number the dump is started
+  // again.
   std::size_t changed_max = 1U << 20U;
-  std::size_t blocks_per_step = 8'192;  // about 0.5 ms
+  std::size_t blocks_per_step = 8'192;  // about 0.5 ms of work
 };
 
-// The dumps of one epoch: made in steps, shared, kept for a while. Thread safety: none.
+// The dumps of one epoch. They are made in steps, shared by readers and kept for a while.
+// Thread safety: one thread at a time.
 class Dumps {
  public:
-  // `draw`: random 64 bits, for the names of dumps.
+  // `draw` returns 64 random bits, for the names of dumps.
   Dumps(frames::StreamName stream, DumpOptions options, std::function<std::uint64_t()> draw);
 
+  // The result of a request for a dump.
   enum class Asked : std::uint8_t {
-    Given,    // the offer is there: see newest_offer()
-    Waiting,  // it is told to the reader when it is made: see step()
-    ToBegin,  // likewise, after begin() was called
-    Refused,  // too many wait
+    // A dump is there, see newest_offer().
+    Given,
+    // The reader gets the offer when the dump in progress is made, see step().
+    Waiting,
+    // The same, after the caller called begin().
+    ToBegin,
+    // Too many readers wait.
+    Refused,
   };
-  // since: the first position from which on the frames are still there. A dump of an earlier one
-  // is of no use and not given.
+  // `since` is the oldest position whose frame the agent still has. A dump that ends before it is
+  // not given, because the reader could not get the frames after it.
   Asked ask(const std::string& reader, std::uint64_t since, Instant now);
+  // The offer of the newest dump. Needs one, see Asked::Given and Stepped::Made.
   [[nodiscard]] const frames::Offer& newest_offer() const { return made_.back().offer; }
 
-  // Begins the dump of all that is held now, at this position of the epoch.
+  // Begins a dump of all blocks that are held at this moment, at this position of the epoch.
   void begin(HeldBlocks& held, std::uint64_t epoch, std::uint64_t seq);
   [[nodiscard]] bool is_making() const { return making_.has_value(); }
 
+  // The result of a step.
   enum class Stepped : std::uint8_t {
+    // The dump is not complete.
     More,
-    Made,     // newest_offer() is to be sent to take_waiting()
-    ToBegin,  // too much changed meanwhile: begin() again
+    // The caller sends newest_offer() to take_waiting().
+    Made,
+    // Too many blocks changed in the meantime. The caller calls begin() again.
+    ToBegin,
   };
-  // Needs is_making().
+  // Works on the dump in progress for about half a millisecond. Needs is_making().
   Stepped step(HeldBlocks& held, Instant now);
-  // Who was to be told.
+  // Returns the readers that wait for an offer, once.
   [[nodiscard]] std::set<std::string> take_waiting() { return std::exchange(waiting_, {}); }
 
-  // The chunks of a dump, which counts as used; null: no such dump.
+  // Returns the chunks of a dump, and marks the dump as used. Null: there is no dump of this name.
   const std::vector<std::string>* chunks(std::uint64_t dump, Instant now);
-  // Dumps that nobody has used for so long are given up.
+  // Drops the dumps that no reader has used for kept_for.
   void expire(Instant now);
-  // All are of an epoch that is over, or their chunks too large.
+  // Drops all dumps, because their epoch is over or their chunks are too large. Readers that wait
+  // stay.
   void drop_all(HeldBlocks& held);
-  // Of dumps that begin from now on; as chunk_bytes.
+  // Limits the chunks of dumps that begin from now on.
   void limit_chunks(std::size_t bytes_max) {
     options_.chunk_bytes = std::min(options_.chunk_bytes, bytes_max);
   }
+  // Bytes of all kept chunks.
   [[nodiscard]] std::size_t bytes() const;
-  // When the next one is given up.
+  // When expire() will drop the next dump.
   [[nodiscard]] std::optional<Instant> deadline() const;
 
  private:
+  // A complete dump.
   struct Made {
     frames::Offer offer;
     std::vector<std::string> chunks;
@@ -89,14 +112,16 @@ class Dumps {
     Instant made_at{};
     Instant used_at{};
   };
+  // The dump in progress.
   struct Making {
     frames::Offer offer;
     ChunkWriter writer;
   };
 
   [[nodiscard]] bool has_too_much() const;
-  // Another one would take the place of one that is pulled.
+  // Whether another dump would evict one that a reader pulls.
   [[nodiscard]] bool would_rob(Instant now) const;
+  // Drops old dumps above the limits, but not the newest.
   void make_room();
 
   frames::StreamName stream_;

@@ -25,11 +25,13 @@ namespace {
 constexpr std::string_view kLost = "operations were lost within the agent";
 
 DumpOptions fitted(DumpOptions options, std::size_t payload_bytes_max) {
+  // A chunk is a message too, so it must fit into one.
   options.chunk_bytes = std::min(options.chunk_bytes, payload_bytes_max);
   return options;
 }
 
-// What a beat says beside the counters in it: a change is worth a beat of its own.
+// Whether routers should receive a beat soon. Counters in the facts change all the time and wait
+// for the next regular beat.
 bool is_news(const CacheFacts& before, const CacheFacts& after) {
   return before.health != after.health || before.reason != after.reason ||
          before.draining != after.draining || before.missing != after.missing ||
@@ -56,6 +58,7 @@ FramePublisher::FramePublisher(frames::StreamName stream, frames::Instance agent
 
 void FramePublisher::take(const CacheName& cache, const Operation& operation) {
   follow(cache);
+  // What was lost may contradict what follows, so nothing is applied until the cache begins again.
   if (is_lost_) return;
   held_.apply(operation);
   if (epoch_) append(operation);
@@ -68,6 +71,8 @@ void FramePublisher::tell(const CacheName& cache, const CacheFacts& facts,
   is_turned_ = is_turned_ || is_news(facts_, facts);
   facts_ = facts;
   lag_by_stamp_ = lag_by_stamp;
+  // The epoch begins only with a proof. Its first frame is a beat with the digest of
+  // the blocks at position 0.
   if (epoch_ || !is_proved()) return;
   epoch_ = draw_();
   ++statistics_.epochs;
@@ -84,6 +89,8 @@ void FramePublisher::lose_continuity() {
 void FramePublisher::limit_payload(std::size_t bytes_max) {
   SL_CHECK(bytes_max >= kPayloadBytesMin);
   if (bytes_max >= options_.payload_bytes_max) return;
+  // Pending operations may be more than a new frame can hold. They are written within the old
+  // limit. If the frame is too large, the lines below drop it, and readers see a gap.
   flush(false);
   options_.payload_bytes_max = bytes_max;
   operation_bytes_max_ = bytes_max - frames::kFrameOverheadBytesMax;
@@ -95,7 +102,7 @@ void FramePublisher::limit_payload(std::size_t bytes_max) {
   if (was_making) begin_dump();
 }
 
-// Facts of the epoch before say nothing of the one that begins.
+// The facts of the earlier cache say nothing about the new one.
 void FramePublisher::follow(const CacheName& cache) {
   if (cache_epoch_ == cache.epoch) return;
   if (cache_epoch_) {
@@ -108,7 +115,9 @@ void FramePublisher::follow(const CacheName& cache) {
   is_lost_ = false;
 }
 
-// What was told is taken back at once: a router that hears it claims nothing.
+// Routers must stop claiming these blocks immediately. So the last frame has a Clear and a beat
+// with the reason. The Clear is applied first, because the beat's digest must be that of the empty
+// cache.
 void FramePublisher::end_epoch(const std::string& why) {
   if (!epoch_) return;
   held_.apply(Clear{});
@@ -119,6 +128,7 @@ void FramePublisher::end_epoch(const std::string& why) {
   const std::uint64_t ended = *epoch_;
   epoch_.reset();
   dumps_.drop_all(held_);
+  // The dump that these readers wait for will never be made.
   for (const auto& reader : dumps_.take_waiting()) refuse_other_epoch(reader, ended);
 }
 
@@ -128,12 +138,15 @@ bool FramePublisher::is_proved() const {
 
 void FramePublisher::append(const Operation& operation) {
   if (std::holds_alternative<Clear>(operation)) {
+    // Two consecutive Clears are malformed (see codec.cc), and the second changes nothing.
     const bool is_repeated = !pending_.empty() && std::holds_alternative<Clear>(pending_.back());
     if (!is_repeated) append_part(Clear{});
     return;
   }
   const auto* store = std::get_if<Store>(&operation);
   const auto& keys = store != nullptr ? store->keys : std::get<Remove>(operation).keys;
+  // Cuts an operation that does not fit into the rest of a frame. A later part of a store begins
+  // after the last key of the part before.
   for (std::size_t from = 0; from < keys.size();) {
     const std::size_t room = operation_bytes_max_ - pending_bytes_;
     if (room < frames::kOperationBytes + frames::kKeyBytes) {
@@ -179,6 +192,8 @@ void FramePublisher::flush(bool with_beat) {
   ++statistics_.frames;
   std::string payload = frames::encode({.stream = stream_, .body = std::move(frame)});
   SL_CHECK(payload.size() <= options_.payload_bytes_max);
+  // Nothing waits for NATS. An unsent frame still enters the ring, so a router that sees the gap
+  // can request it.
   if (frames_bytes_ + payload.size() <= options_.frames_bytes_max) {
     frames_bytes_ += payload.size();
     out_.push_back({.reader = {}, .payload = payload, .is_in_order = true});
@@ -206,8 +221,10 @@ Instant FramePublisher::beat_at() const {
 
 std::vector<Outgoing> FramePublisher::take_ready(Instant now) {
   now_ = now;
+  // Beats come first: their frames include the pending operations.
   if (epoch_ && now >= beat_at()) flush(true);
   if (!pending_.empty() && now - pending_since_ >= options_.flush_after) flush(false);
+  // Looks may have become due by the facts that arrived since the last call.
   answer_looks(now);
   dumps_.expire(now);
   return take_out();

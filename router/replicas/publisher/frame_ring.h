@@ -10,20 +10,24 @@
 
 namespace sightline::publisher {
 
-// The last frames of one epoch, encoded, as many as fit. Thread safety: none.
+// The last frames of one epoch, encoded, as many as fit into bytes_max. Routers request missing
+// frames from it.
+// Thread safety: one thread at a time.
 class FrameRing {
  public:
+  // `bytes_max` limits bytes().
   explicit FrameRing(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // The frame at the position behind the last one. The oldest make room for it; one that is larger
-  // than all the room empties the ring.
+  // Adds the frame at the position behind the last one. The oldest frames make room. A frame that
+  // is larger than bytes_max empties the ring.
   void push(std::string payload) {
     bytes_ += payload.size() + kFrameBytes;
     frames_.push_back(std::move(payload));
     ++last_;
     while (bytes_ > bytes_max_) pop();
   }
-  // Frames larger than this are of no more use, and none before the last of them.
+  // Drops the newest frame above `payload_bytes`, and all before it. A reader needs
+  // all frames without a gap, so the older ones are of no use.
   void forget_to_larger_than(std::size_t payload_bytes) {
     std::size_t kept = 0;
     while (kept < frames_.size() && frames_[frames_.size() - 1 - kept].size() <= payload_bytes) {
@@ -31,26 +35,30 @@ class FrameRing {
     }
     while (frames_.size() > kept) pop();
   }
-  // A new epoch begins: the next frame is at position 1.
+  // Drops all frames for a new epoch. The next frame is at position 1.
   void reset() {
     frames_.clear();
     bytes_ = 0;
     last_ = 0;
   }
 
-  [[nodiscard]] std::uint64_t last() const { return last_; }  // 0: none yet
-  // The oldest that is there; behind last() if none is.
+  // The last position, 0 if there is no frame yet.
+  [[nodiscard]] std::uint64_t last() const { return last_; }
+  // The oldest position in the ring. It is last() + 1 if the ring is empty.
   [[nodiscard]] std::uint64_t first() const { return last_ + 1 - frames_.size(); }
+  // The frame at a position from first() to last().
   [[nodiscard]] const std::string& at(std::uint64_t seq) const { return frames_[seq - first()]; }
+  // Bytes in memory, about.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
+  // Drops the oldest frame.
   void pop() {
     bytes_ -= frames_.front().size() + kFrameBytes;
     frames_.pop_front();
   }
 
-  // What the allocator and std::string add to a frame, at most.
+  // The most that the allocator and std::string add to a frame.
   static constexpr std::size_t kFrameBytes = sizeof(std::string) + 32;
 
   std::size_t bytes_max_;

@@ -15,7 +15,7 @@ std::uint8_t bit_of(operations::Tier tier) {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(tier));
 }
 
-// A node of std::map with its colour, three pointers and what the allocator adds.
+// A node of std::map: its colour, three pointers and the allocator's overhead.
 constexpr std::size_t kMapNodeBytes = 48;
 
 }  // namespace
@@ -32,6 +32,8 @@ void HeldBlocks::store(const operations::Store& store) {
   for (const BlockKey key : store.keys) {
     const auto slot = blocks_.find(key);
     if (slot == BlockList::kNone && blocks_.size() >= blocks_max_) {
+      // The cache is larger than our limit. From here on the digest differs from the cache's, and
+      // beats report that.
       is_capped_ = true;
       ++left_out_;
     } else if (slot == BlockList::kNone) {
@@ -42,6 +44,7 @@ void HeldBlocks::store(const operations::Store& store) {
       blocks_.set_tiers(slot, tiers | bit);
       digest_.of(store.tier).add(key);
     }
+    // Also behind a block that was left out: its children keep their true parent.
     parent = key;
   }
 }
@@ -56,6 +59,7 @@ void HeldBlocks::remove(const operations::Remove& remove) {
     if (left != 0) {
       blocks_.set_tiers(slot, left);
     } else {
+      // The slot may be used again by another block. So the snapshot's place moves on first.
       const bool is_place = snapshot_ && !snapshot_->cleared && snapshot_->place == slot;
       if (is_place) snapshot_->place = blocks_.next(slot);
       blocks_.erase(slot);
@@ -67,6 +71,7 @@ void HeldBlocks::remove(const operations::Remove& remove) {
 void HeldBlocks::clear() {
   BlockList empty;
   std::swap(empty, blocks_);
+  // The snapshot takes the whole old list. Copies of single blocks would be as large as the cache.
   if (snapshot_ && !snapshot_->cleared) snapshot_->cleared = std::move(empty);
   digest_ = {};
   is_capped_ = false;
@@ -92,6 +97,8 @@ std::optional<Block> HeldBlocks::next_of_snapshot() {
   BlockList::Slot& place = snapshot_->place;
   const bool is_there = place != BlockList::kNone && blocks.order(place) < snapshot_->end;
   auto& changed = snapshot_->changed;
+  // Changed blocks are read from their copies, at their place in the order. Blocks that were added
+  // later have a higher order than the snapshot's end.
   if (!changed.empty() && (!is_there || changed.begin()->first <= blocks.order(place))) {
     const auto [order, block] = *changed.begin();
     changed.erase(changed.begin());
@@ -105,6 +112,7 @@ std::optional<Block> HeldBlocks::next_of_snapshot() {
 }
 
 void HeldBlocks::keep_for_snapshot(BlockList::Slot slot) {
+  // After a Clear, the snapshot owns its own list, which nothing changes.
   if (!snapshot_ || snapshot_->cleared || snapshot_->place == BlockList::kNone) return;
   const std::uint64_t order = blocks_.order(slot);
   const bool is_to_come = order >= blocks_.order(snapshot_->place) && order < snapshot_->end;

@@ -18,12 +18,14 @@ Error unusable(std::string message) {
 }
 
 Result<std::string> read_api_key(const std::string& path) {
+  // Two bytes more than the longest key, for the line end.
   return parse_api_key(SL_TRY(runtime::read_small_file(path, kApiKeyBytesMax + 2)));
 }
 
 }  // namespace
 
 Result<std::string> parse_api_key(std::string_view content) {
+  // Editors and Windows end the last line in different ways.
   if (content.ends_with('\n')) content.remove_suffix(1);
   if (content.ends_with('\r')) content.remove_suffix(1);
   if (content.empty()) return unusable("is empty");
@@ -40,6 +42,7 @@ const ApiKeys::Key& ApiKeys::of(const contract::WorkerSpec& spec, Instant now) {
   if (spec.api_key_file.empty()) return none_;
   const auto [entry, is_new] = files_.try_emplace(spec.api_key_file);
   File& file = entry->second;
+  // A good key is read again only after a refusal.
   const bool is_due = !file.key.problem.empty() && now >= file.read_at + kRereadAfter;
   if (is_new || is_due) read(entry->first, file, now);
   return file.key;
@@ -66,6 +69,7 @@ void ApiKeys::read(const std::string& path, File& file, Instant now) {
   } else {
     next.problem = "api_key_file=" + path + " " + key.error().message;
   }
+  // A problem is logged once, not at each reading.
   if (next.problem != file.key.problem && !next.problem.empty()) {
     log(LogLevel::Error, "an engine's API key cannot be used", {{"reason", next.problem}});
   }

@@ -15,39 +15,44 @@
 
 namespace sightline::fleet {
 
-inline constexpr std::size_t kApiKeyBytesMax = 4096;  // without the line end
+// Without the line end.
+inline constexpr std::size_t kApiKeyBytesMax = 4096;
 
-// The key in the content of its file: one line whose characters may stand in a header; the line
-// end is left out. Errors never hold the content. Pure.
+// Returns the key in the content of a key file. The file has one line, whose characters must be
+// permitted in an HTTP header. The line end is removed. Errors never contain the content. Pure.
 Result<std::string> parse_api_key(std::string_view content);
 
-// The workers' API keys, read from the workers' files for the router's own calls. Nothing else is
-// done with them: they are shown nowhere.
-// Thread safety: none; one thread.
+// The workers' API keys for the router's own calls, read from the files that the workers name. Keys
+// are used for nothing else and shown nowhere.
+// Thread safety: one thread at a time.
 class ApiKeys {
  public:
-  // A file is not read again sooner, however often its key is refused.
+  // The least pause between two readings of a file, no matter how often a worker refuses its key.
   static constexpr Duration kRereadAfter = std::chrono::seconds(1);
 
-  // Files that cannot be used are looked for again; a file that is no regular one is not waited
-  // for.
+  // A key, or why there is no key. An unusable file is read again later. Only regular files are
+  // read, so no reading ever waits.
   struct Key {
-    std::string key;      // empty: there is none
-    std::string problem;  // why; empty: there is one, or none is configured
+    // Empty: there is no key.
+    std::string key;
+    // Why not, empty if there is a key or no file is configured.
+    std::string problem;
   };
-  // The key of the worker's file, which is read when it is asked for first, and again as long as it
+  // Returns the key of the worker's file. The file is read at the first call, and again while it
   // cannot be used.
   const Key& of(const contract::WorkerSpec& spec, Instant now);
-  // The worker refused its key: reads its file again.
+  // The worker refused its key. Reads the file again, because the key may have been replaced.
   void refused(const contract::WorkerSpec& spec, Instant now);
-  // Forgets the files that none of these names.
+  // Drops the files that no worker of the list names.
   void keep(const std::vector<contract::WorkerSpec>& workers);
 
  private:
+  // What was read of a file.
   struct File {
     Key key;
     Instant read_at;
   };
+  // Reads the file and logs a new problem.
   static void read(const std::string& path, File& file, Instant now);
 
   const Key none_{};

@@ -16,6 +16,7 @@ std::optional<BlockSizeConflict> conflict_among(std::uint32_t by_operator,
   std::uint32_t before = 0;  // of the ranks before
   for (const AnnouncedBlockSize& rank : ranks) {
     const std::uint32_t told = rank.tokens;
+    // Ranks without events say nothing.
     if (told == 0) continue;
     if (by_operator != 0 && by_operator != told) {
       return BlockSizeConflict{With::Operator, told, by_operator};
@@ -27,11 +28,12 @@ std::optional<BlockSizeConflict> conflict_among(std::uint32_t by_operator,
   return std::nullopt;
 }
 
-// Workers whose configured size is the same.
+// The workers with one configured size.
 struct Alike {
   std::size_t workers = 0;
-  std::vector<std::uint32_t> known = {};  // tokens of those that do not guess, in their order
-  std::uint32_t guess = 0;                // tokens; 0: nobody knows
+  // The certain sizes in tokens, in the order of the workers.
+  std::vector<std::uint32_t> known = {};
+  std::uint32_t guess = 0;  // in tokens, 0: no worker knows
 };
 
 bool is_of_more_than_half(std::uint32_t tokens, std::span<const std::uint32_t> known,
@@ -42,6 +44,8 @@ bool is_of_more_than_half(std::uint32_t tokens, std::span<const std::uint32_t> k
 
 std::uint32_t guess_of(std::uint32_t configured, const Alike& alike, std::uint32_t in_force) {
   const std::uint32_t most = common_block_size(alike.known, in_force);
+  // Most of the group decides, unless it contradicts the size in force without a majority of the
+  // group.
   const bool is_taught = most == 0 || in_force == 0 || most == in_force ||
                          is_of_more_than_half(most, alike.known, alike.workers);
   return is_taught ? most : configured;
@@ -98,11 +102,13 @@ bool BlockSize::is_contradicted_by(const AnnouncedBlockSize& told) const {
 void BlockSize::take_from_server(std::uint32_t tokens) {
   if (operator_ != 0 || tokens == 0) return;
   server_ = tokens;
+  // Certain sizes need no guess. A guess from workers with another reported size is wrong now.
   if (events_ == 0) others_ = 0;
 }
 
 void BlockSize::take_from_events(std::uint32_t tokens, std::span<const AnnouncedBlockSize> ranks) {
   events_ = tokens;
+  // Events of this worker are better than any guess.
   others_ = 0;
   conflict_ = conflict_among(operator_, ranks);
 }
@@ -118,6 +124,7 @@ std::uint32_t block_size_in_force(std::span<const BlockSize* const> workers, std
     if (!is_guess(*worker)) known.push_back(worker->tokens());
   }
   const std::uint32_t most = common_block_size(known, now);
+  // Another size needs more than half of all these workers, so one odd worker changes nothing.
   return now == 0 || is_of_more_than_half(most, known, workers.size()) ? most : now;
 }
 
@@ -138,6 +145,7 @@ void guess_block_sizes(std::span<BlockSize* const> workers, std::uint32_t in_for
 }
 
 std::uint32_t common_block_size(std::span<const std::uint32_t> workers, std::uint32_t in_force) {
+  // A list, not a map: of equally many the first worker's size wins.
   std::vector<std::pair<std::uint32_t, std::size_t>> counts;  // in the order of the workers
   for (const std::uint32_t tokens : workers) {
     if (tokens == 0) continue;

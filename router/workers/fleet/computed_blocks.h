@@ -7,12 +7,15 @@
 
 namespace sightline::fleet {
 
-// Whole blocks of prompts that a worker computed, as its answers tell. Each is to be announced by
-// its KV events, unless it holds the block already.
+// Whole prompt blocks that a worker computed, by its answers. Its KV events must announce each of
+// them, unless it holds the block already. So a worker that computes and announces nothing is
+// noticed.
 // Thread safety: all methods from any thread.
 class ComputedBlocks {
  public:
+  // Adds the blocks of one answer.
   void add(std::uint64_t blocks) { blocks_.fetch_add(blocks, std::memory_order_relaxed); }
+  // All blocks since construction.
   [[nodiscard]] std::uint64_t total() const { return blocks_.load(std::memory_order_relaxed); }
 
  private:

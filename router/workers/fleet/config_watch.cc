@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Events that never pause must not hide a change for ever.
+// A file whose events never pause is read after this many quiet times.
 constexpr int kQuietWaitsMax = 20;
 constexpr std::uint32_t kEvents =
     IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE;
@@ -61,6 +61,7 @@ Result<std::string> read_config_file(const std::string& file) {
     return file_error(is_absent ? ErrorCode::NotFound : ErrorCode::Unavailable, file,
                       error.message());
   }
+  // Checked before the memory for the content is allocated.
   if (size > kConfigBytesMax) return file_error(ErrorCode::TooLarge, file, "larger than 4 MiB");
   std::ifstream stream(file, std::ios::binary);
   std::string content(size, '\0');
@@ -68,6 +69,7 @@ Result<std::string> read_config_file(const std::string& file) {
   if (!stream.is_open() || stream.bad()) {
     return file_error(ErrorCode::Unavailable, file, "cannot be read");
   }
+  // The file may have become shorter since its size was read.
   content.resize(static_cast<std::size_t>(stream.gcount()));
   return content;
 }
@@ -82,13 +84,13 @@ struct ConfigWatch::State {
   const Options options;
   const std::function<void(Result<std::string>)> changed;
   const FileDescriptor notify;
-  const FileDescriptor asked;  // to reread, or to end
+  const FileDescriptor asked;  // wakes the thread, to reread or to end
   std::atomic<bool> is_ending = false;
-  std::optional<std::string> last;  // content last told, nothing while it cannot be read
+  std::optional<std::string> last;  // last reported content, absent while unreadable
   std::optional<WorkerThread> thread;
 
-  // The names in the directory by which the content can change: the file itself and, where it is a
-  // link, the first step of its way ("..data" in a mounted ConfigMap).
+  // Whether the content can change through this name in the directory. It can for the file itself,
+  // and, if it is a link, for the first step of its path ("..data" in a mounted ConfigMap).
   [[nodiscard]] bool concerns(std::string_view name) const {
     const fs::path file(options.file);
     std::error_code error;
@@ -96,7 +98,7 @@ struct ConfigWatch::State {
     return name == file.filename() || (!error && !target.empty() && name == *target.begin());
   }
 
-  // Takes all waiting events; true if one of them concerns the file.
+  // Reads all waiting events. Returns whether one of them may concern the file.
   bool take_events() const {
     alignas(inotify_event) std::array<char, 16384> buffer{};
     bool is_concerned = false;
@@ -107,6 +109,7 @@ struct ConfigWatch::State {
         inotify_event event{};
         std::memcpy(&event, buffer.data() + at, sizeof event);
         const char* name = buffer.data() + at + sizeof event;
+        // After an overflow the kernel has dropped events, so any file may have changed.
         const bool is_overflow = (event.mask & IN_Q_OVERFLOW) != 0;
         is_concerned = is_concerned || is_overflow || (event.len > 0 && concerns(name));
         at += sizeof event + event.len;
@@ -116,10 +119,11 @@ struct ConfigWatch::State {
 
   enum class Woken : std::uint8_t { Timeout, Event, Reread, End };
 
-  // Waits for an event or what is asked. No timeout: for ever.
+  // Waits for an event or a request. A timeout of -1 waits without limit.
   [[nodiscard]] Woken wait(int timeout_ms) const {
     std::array<pollfd, 2> polled = {{{notify.get(), POLLIN, 0}, {asked.get(), POLLIN, 0}}};
     const int ready = poll(polled.data(), polled.size(), timeout_ms);
+    // The end comes first: a busy file must not delay it.
     if (is_ending) return Woken::End;
     if (ready <= 0) return Woken::Timeout;
     std::uint64_t times = 0;
@@ -129,17 +133,18 @@ struct ConfigWatch::State {
 
   void ask() const {
     const std::uint64_t one = 1;
-    // The counter of an eventfd takes a 1 unless as many wait as nobody can send.
+    // The counter overflows only after 2^64 - 1 requests.
     [[maybe_unused]] const auto written = write(asked.get(), &one, sizeof one);
   }
 
-  // True if there was something to tell.
+  // Returns whether `changed` was called.
   bool look() {
     Result<std::string> content = read_config_file(options.file);
     std::optional<std::string> now;
     if (content.ok()) now = *content;
     if (now == last) return false;
     changed(std::move(content));
+    // After the call: if it runs out of memory, the next look reports the content again.
     last = std::move(now);
     return true;
   }
@@ -152,7 +157,7 @@ struct ConfigWatch::State {
         {{"file", options.file}});
   }
 
-  // Reads the file when its events pause. False: the watch ends.
+  // Reads the file when its events pause. Returns false if the watch ends.
   bool settle() {
     for (int i = 0; i < kQuietWaitsMax; ++i) {
       const Woken woken = wait(static_cast<int>(options.debounce.count()));
@@ -164,7 +169,7 @@ struct ConfigWatch::State {
     return true;
   }
 
-  // False: the watch ends.
+  // Returns false if the watch ends.
   bool turn() {
     const Woken woken = wait(-1);
     if (woken == Woken::Reread) reread();
@@ -175,7 +180,7 @@ struct ConfigWatch::State {
   void run() {
     for (bool goes_on = true; goes_on;) {
       const bool is_done = run_step([&] { goes_on = turn(); });
-      if (!is_done) ask();  // reads it again
+      if (!is_done) ask();  // reads the file again
     }
   }
 };
@@ -201,7 +206,8 @@ Result<std::unique_ptr<ConfigWatch>> ConfigWatch::create(
     const std::string why = std::generic_category().message(errno);
     return file_error(ErrorCode::Unavailable, file, "its directory cannot be watched: " + why);
   }
-  // Read after the watch began: a change in between is seen by one of the two.
+  // The file is read after the watch began. So a change in between is seen by the watch or by this
+  // reading.
   state->last = SL_TRY(read_config_file(file));
   State* const watched = state.get();
   state->thread.emplace("config-watch", [watched](const std::stop_token&) { watched->run(); });

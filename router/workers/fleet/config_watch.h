@@ -12,36 +12,39 @@
 
 namespace sightline::fleet {
 
-// A configuration file is refused beyond this: twenty times what a thousand workers need.
+// The largest configuration file. It is twenty times what a thousand workers need.
 inline constexpr std::size_t kConfigBytesMax = 4 << 20;
 
-// The file's content. Errors: NotFound, TooLarge, Unavailable, naming the file.
+// Reads the whole file. Errors: NotFound, TooLarge, Unavailable. They name the file.
 Result<std::string> read_config_file(const std::string& file);
 
-// Watches a file for new content, also where it is replaced by rename or, as in mounted
-// ConfigMaps, by a swapped link: the directory is watched, not the file. A link to a file elsewhere
-// that is rewritten there is not noticed.
+// Watches a file for new content. It watches the directory, not the file. So it also notices that
+// the file is replaced by rename, or by a swapped link as in a mounted ConfigMap. It does not
+// notice if a file elsewhere, to which the file is a link, is rewritten there.
 // Thread safety: all methods from any thread.
 class ConfigWatch {
  public:
+  // The file and the times of a watch.
   struct Options {
     std::string file;
-    // Quiet time after the last event, so that a file is not read half-written.
+    // The quiet time after the last event. It keeps the watch from reading a half-written file.
     std::chrono::milliseconds debounce{100};
   };
 
-  // Calls `changed` on the watch's own thread with the new content; not for the content that was
-  // there at the start, and not when an event left the content as it was. A file that cannot be
-  // read any more is reported once, as its Error. Errors: those of read_config_file; Unavailable
-  // when the directory cannot be watched.
+  // Calls `changed` on the watch's own thread with new content. It is not called for the content at
+  // the start, nor if an event left the content unchanged. A file that cannot be read any more is
+  // reported once, as its Error.
+  // Errors: those of read_config_file(), and Unavailable if the directory cannot be watched.
   static Result<std::unique_ptr<ConfigWatch>> create(
       Options options, std::function<void(Result<std::string>)> changed);
   struct State;
-  explicit ConfigWatch(std::unique_ptr<State> state);  // by create()
-  ~ConfigWatch();  // ends the thread; no call of `changed` runs after it
+  // Called by create().
+  explicit ConfigWatch(std::unique_ptr<State> state);
+  // Ends the thread, then `changed` never runs again.
+  ~ConfigWatch();
 
-  // Reads the file as if it had changed, on the watch's thread; content that is as it was is said
-  // so in the log.
+  // Reads the file on the watch's thread, as if it had changed. If the content is unchanged, the
+  // log says so.
   void reread();
 
   ConfigWatch(const ConfigWatch&) = delete;

@@ -24,7 +24,8 @@ std::string why_unknown(const family::Family& family, const Error& error) {
   return "its KV event endpoints are not known: " + error.message;
 }
 
-// The operator's endpoint is seen from here: we connect to it unless it starts with '@'.
+// The operator's endpoint is written from the router's point of view: the router connects to it,
+// unless it begins with '@'. Then the router binds.
 Result<ResolvedEndpoint> explicit_events(const contract::WorkerSpec& spec, std::uint32_t offset) {
   auto events = contract::endpoint_of_rank(spec.events, offset);
   if (!events.ok()) return std::move(events).error();
@@ -33,7 +34,8 @@ Result<ResolvedEndpoint> explicit_events(const contract::WorkerSpec& spec, std::
   return ResolvedEndpoint{resolved.ok() ? *resolved : *events, false};
 }
 
-// The replay socket of the rank `offset` above the first; `told` is what the worker says of it.
+// Returns the replay socket of the rank `offset` above the first one. `told` is the worker's own
+// report.
 Result<std::string> replay_of(const contract::WorkerSpec& spec, std::uint32_t offset,
                               const std::string& told) {
   const std::string endpoint =
@@ -79,8 +81,8 @@ Result<Done> use_told(const contract::WorkerSpec& spec, const std::vector<EventS
   return corrupt("its KV events are those of other data-parallel ranks than its metrics tell");
 }
 
-// The ranks that the worker tells; none: it does not tell. Its event sources are the ranks of this
-// very server; the metrics count where it has none, or those of some ranks only.
+// Returns the ranks that the worker reports, empty if it reports no ranks. Its event sources are
+// the ranks of this server. The metrics count if it has no sources, or sources of some ranks only.
 std::vector<std::uint32_t> ranks_told(const std::vector<EventSource>& told, const Probe& probe) {
   std::vector<std::uint32_t> sources;
   for (const EventSource& source : told) sources.push_back(source.rank);
@@ -95,7 +97,7 @@ std::string ranks_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " data-parallel rank" : " data-parallel ranks");
 }
 
-// Sets the worker's ranks; false: configuration and worker contradict each other.
+// Sets the worker's ranks. Returns false if configuration and worker contradict each other.
 bool find_ranks(const contract::WorkerSpec& spec, const std::vector<std::uint32_t>& told,
                 Discovery& found) {
   if (spec.ranks != 0 && !told.empty() && told.size() != spec.ranks) {
@@ -104,6 +106,7 @@ bool find_ranks(const contract::WorkerSpec& spec, const std::vector<std::uint32_
                           ": correct or remove dp";
     return false;
   }
+  // The configured number counts from rank 0, the worker's own numbers need not.
   found.ranks.clear();
   for (const std::uint32_t number : told) found.ranks.push_back({.number = number});
   const std::uint32_t count = std::max(spec.ranks, 1U);
@@ -126,7 +129,7 @@ std::string text_of(AdapterNews news) {
 
 AdapterNews take_server_facts(Worker& view, const Probe& probe) {
   if (probe.version) {
-    view.version.reset();  // it is asked for where another process may be there
+    view.version.reset();  // it is asked when another process may have started
     if (probe.version->ok()) view.version = **probe.version;
   }
   if (!probe.models.ok()) return AdapterNews::None;
@@ -135,6 +138,7 @@ AdapterNews take_server_facts(Worker& view, const Probe& probe) {
   for (const ServedModel& model : view.models) {
     if (!model.parent.empty()) adapters.push_back({model.id, model.root, model.created_s});
   }
+  // `others`: whether names beyond the remembered ones still count.
   const bool had_room = view.adapters.meanings().others;
   if (!view.adapters.learn(adapters)) return AdapterNews::None;
   const bool has_room = view.adapters.meanings().others;
@@ -144,6 +148,7 @@ AdapterNews take_server_facts(Worker& view, const Probe& probe) {
 void take_load(Worker& view, const Probe& probe) {
   if (probe.load.ok()) set_load(view, *probe.load);
   if (!probe.sources.ok() || probe.sources->empty()) return;
+  // Ranks with different block sizes have no common one.
   const std::uint32_t first = probe.sources->front().block_size;
   const bool is_one = std::all_of(probe.sources->begin(), probe.sources->end(),
                                   [first](const auto& s) { return s.block_size == first; });
@@ -152,7 +157,7 @@ void take_load(Worker& view, const Probe& probe) {
 
 bool tells_endpoints(const Probe& probe) {
   if (probe.sources.ok()) return true;
-  // A worker that never tells its event sources tells its ranks by its metrics.
+  // A worker without an endpoint for event sources reports its ranks by its metrics.
   return probe.sources.error().code == ErrorCode::NotFound && probe.load.ok();
 }
 
@@ -174,6 +179,7 @@ Discovery discover(const contract::WorkerSpec& spec, const Probe& probe) {
     used = use_told(spec, told, found);
   }
   if (!used.ok()) {
+    // All or nothing: endpoints found before the error are dropped too.
     for (FoundRank& rank : found.ranks) rank.events.reset();
     found.reason = used.error().message;
   }

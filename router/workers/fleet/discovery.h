@@ -17,54 +17,65 @@
 #include "router/engine/family/server_facts.h"
 #include "router/workers/fleet/worker.h"
 
-// What a worker says about itself, turned into what we do with it. Pure.
+// From what a worker reports about itself to its ranks, events and properties. Pure.
 namespace sightline::fleet {
 
 using family::EventSource;
 using family::ResolvedEndpoint;
 
-// What one look at a worker brought. An Error in a part means that this part is not known.
+// The results of one probe of a worker. An Error in a part means that this part is not known.
 struct Probe {
+  // An Error also if the worker does not answer at all.
   Result<Done> health = Done{};
   Result<std::vector<ServedModel>> models = std::vector<ServedModel>{};
   Result<std::vector<EventSource>> sources = std::vector<EventSource>{};
   Result<ServerLoad> load = ServerLoad{};
-  bool refused = false;     // nothing listens: down at once, without a second look
-  bool is_unwell = false;   // the worker itself says that it cannot serve
-  std::string key_problem;  // why there is no key for it, where one is configured
-  std::optional<Result<family::Version>> version = std::nullopt;  // nothing: it was not asked for
+  // Nothing listens: the worker is down without a second probe.
+  bool refused = false;
+  // /health answers 5xx.
+  bool is_unwell = false;
+  // Why there is no key, although a file is configured.
+  std::string key_problem;
+  // Nothing: not asked.
+  std::optional<Result<family::Version>> version = std::nullopt;
 };
 
-// Why what was learned under an adapter's name is not to be believed.
+// Why blocks under an adapter's name do not count.
 enum class AdapterNews : std::uint8_t {
-  None,   // it is
-  Other,  // a name stands for another adapter
-  Full,   // there are more adapters than are remembered
+  // They count.
+  None,
+  // A name belongs to another adapter.
+  Other,
+  // There are more adapters than are remembered.
+  Full,
 };
+// The reason as a log line.
 std::string text_of(AdapterNews news);
 
-// Takes over what the worker told of its models and its version.
+// Sets the worker's models, adapters and version from the probe.
 AdapterNews take_server_facts(Worker& view, const Probe& probe);
 
-// What ranks a worker has and where their events are, after its configuration and what the worker
-// tells.
+// The ranks of a worker and their events, by its configuration and its own report.
 struct Discovery {
-  std::vector<FoundRank> ranks{1};  // by number, at least one
-  std::string reason;               // why no rank's events are known
-  // Not empty: the worker contradicts the operator's dp=. It then counts as one rank.
+  // By number, at least one.
+  std::vector<FoundRank> ranks{1};
+  // Why no rank's events are known.
+  std::string reason;
+  // Not empty: the worker contradicts the operator's dp. It then counts as one rank.
   std::string rank_conflict;
 
+  // Whether the events of any rank are known.
   [[nodiscard]] bool has_events() const;
 };
 
-// Takes over the load, and the block size where the server's event sources tell it.
+// Sets the load, and the block size if all event sources report the same.
 void take_load(Worker& view, const Probe& probe);
 
-// False if the probe does not say where the worker's events are and which ranks it has: a worker
-// that stops telling for a moment has neither moved its events nor lost a rank.
+// Whether the probe reports the worker's event endpoints and ranks. If a worker does not report
+// them for a moment, its events have not moved and no rank is lost.
 bool tells_endpoints(const Probe& probe);
 
-// Explicit settings win over what the worker tells. Pure.
+// Decides the ranks and endpoints. Explicit settings override what the worker reports. Pure.
 Discovery discover(const contract::WorkerSpec& spec, const Probe& probe);
 
 }  // namespace sightline::fleet

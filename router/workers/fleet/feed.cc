@@ -16,7 +16,7 @@ std::vector<FoundRank> with_events(const std::vector<FoundRank>& ranks) {
   return known;
 }
 
-// False: that is no news.
+// Returns false if nothing changed.
 bool set_health(Feed& feed, std::string_view unverified, std::string_view incomplete) {
   const bool is_known = feed.unverified == unverified && feed.incomplete == incomplete;
   feed.unverified = unverified;
@@ -24,8 +24,9 @@ bool set_health(Feed& feed, std::string_view unverified, std::string_view incomp
   return !is_known;
 }
 
-// Why blocks from before the first message heard, or from lost ones, are missing for good. Without
-// a replay endpoint nobody can tell; one that answers tells all that there is.
+// Returns why blocks are missing for good, from before the first received message or from lost
+// ones. Without a replay endpoint their number is not known. A replay that answers returns
+// everything there is.
 std::string_view why_incomplete(const operations::CacheFacts& facts) {
   if (!facts.missing.forgotten) return {};
   if (facts.replay_silent) {
@@ -35,7 +36,7 @@ std::string_view why_incomplete(const operations::CacheFacts& facts) {
   return "joined late and has no replay endpoint: blocks stored before are unknown";
 }
 
-// What the events tell; nothing: none has told it.
+// Returns the block size by the events. Nothing: no event has carried one.
 std::optional<AnnouncedBlockSize> announced_by(const operations::CacheFacts& facts) {
   const auto tokens = facts.block_size_conflict ? facts.block_size_conflict : facts.block_size;
   if (!facts.sequence || tokens.value_or(0) == 0) return std::nullopt;
@@ -47,6 +48,7 @@ std::optional<AnnouncedBlockSize> announced_by(const operations::CacheFacts& fac
 bool same_events(const std::vector<FoundRank>& a, const std::vector<FoundRank>& b) {
   const std::vector<FoundRank> known = with_events(a);
   if (known != with_events(b)) return false;
+  // Between one rank and several, the same events are assigned in another way.
   return known.empty() || (a.size() > 1) == (b.size() > 1);
 }
 
@@ -55,6 +57,7 @@ FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts) {
   news.health = set_health(feed, reason_of(facts), why_incomplete(facts));
   news.health |= std::exchange(feed.draining, facts.draining) != facts.draining;
   const auto announced = announced_by(facts);
+  // Verified without any message: this engine has announced nothing.
   const bool is_void = !facts.sequence && facts.health == operations::FeedHealth::Verified;
   if (!announced && !is_void) return news;
   const AnnouncedBlockSize latest = announced.value_or(AnnouncedBlockSize{});

@@ -17,55 +17,67 @@
 
 namespace sightline::fleet {
 
-// Where an engine core publishes its KV events, as seen from here.
+// Where a rank publishes its KV events, from the router's point of view.
 struct EventEndpoints {
-  std::string events;     // ZMQ endpoint to subscribe at: "tcp://10.0.0.7:5557"
-  bool bind = false;      // the worker connects to it: we bind
-  std::string replay;     // ZMQ endpoint of the replay socket, empty: no replay
-  bool by_agent = false;  // none of these: its agent tells what it holds
+  // The ZMQ endpoint of the events, for example "tcp://10.0.0.7:5557".
+  std::string events;
+  // The worker connects to this endpoint, so the router binds it.
+  bool bind = false;
+  // The ZMQ endpoint of the replay socket. Empty: there is no replay.
+  std::string replay;
+  // There are no endpoints: the worker's agent sends its blocks over NATS.
+  bool by_agent = false;
 
   bool operator==(const EventEndpoints&) const = default;
 };
 
-// A data-parallel rank as it is found behind a worker's URL.
+// A data-parallel rank behind a worker's URL.
 struct FoundRank {
-  std::uint32_t number = 0;              // as the engine counts
-  std::optional<EventEndpoints> events;  // nothing: not known
+  // As the engine numbers it.
+  std::uint32_t number = 0;
+  // Absent: its events are not known.
+  std::optional<EventEndpoints> events;
 
   bool operator==(const FoundRank&) const = default;
 };
 
-// The events of the same ranks come from the same places, and are told apart alike: those of a
-// worker's only rank may state any rank.
+// Whether the same ranks have the same event endpoints, and whether their events are assigned in
+// the same way: events of a worker's only rank may name any rank.
 bool same_events(const std::vector<FoundRank>& a, const std::vector<FoundRank>& b);
 
-// The KV events of one rank, and what they tell of its cache.
+// The KV events of one rank, and the state of its cache by them.
 struct Feed {
-  CacheId cache;  // another one when the feed begins anew
+  // A new one when the feed begins again.
+  CacheId cache;
   EventEndpoints endpoints;
-  std::string unverified;  // why the index must not be believed about the cache, empty: it may
-  std::string incomplete;  // why the index lacks blocks of it, for good; empty: no such reason
-  bool draining = false;   // its agent has the worker drained
+  // Why the index entries of this cache do not count. Empty: they count.
+  std::string unverified;
+  // Why the index lacks blocks of this cache for good. Empty: there is no known reason.
+  std::string incomplete;
+  // Its agent drains the worker.
+  bool draining = false;
   AnnouncedBlockSize block_size;
-  // What the events mean where the worker holds several copies of a block, and by the names of
-  // adapters.
+  // How events count if the worker holds several copies of a block, and what the names of adapters
+  // in them mean.
   contract::Copies copies = contract::Copies::RefCount;
   content::AdapterMeanings adapters;
 
   bool operator==(const Feed&) const = default;
 };
 
+// What a call of take_facts() changed.
 struct FeedNews {
-  bool health = false;  // `unverified`, `incomplete` or `draining` is another
+  // `unverified`, `incomplete` or `draining`.
+  bool health = false;
   bool block_size = false;
 };
 
-// What the facts of its cache mean for a feed. A worker that has announced nothing may have
-// nothing from before, unless its replay endpoint was asked and is silent. A block size that no
-// event has told is no news, unless it is proved that there was none: then one that is remembered
-// was told of an engine that is gone. Pure.
+// Applies the facts of a cache to its feed. A worker that has announced nothing may have no older
+// blocks, unless its replay endpoint was asked and is silent.
+// A block size without any event changes nothing, with one exception. If the absence of events is
+// proved, a remembered size belongs to an engine of the past. Pure.
 FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts);
-// The feed cannot be read, for good. False: that is no news. Pure.
+// The feed cannot be read, for good. Returns false if that was known. Pure.
 bool refuse(Feed& feed, std::string_view reason);
 
 }  // namespace sightline::fleet

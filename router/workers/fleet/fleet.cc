@@ -52,6 +52,7 @@ void Fleet::refuse_feed(CacheId cache, std::string_view reason) {
 LoadBook& Fleet::load_book() { return state_->book; }
 
 void Fleet::report_failure(std::string_view worker, const Error& error) {
+  // Read before the lock is taken, because it calls a listener.
   const Instant last_event = state_->last_event(worker);
   Effects effects;
   std::function<void()> wake;
@@ -60,6 +61,7 @@ void Fleet::report_failure(std::string_view worker, const Error& error) {
     Member* member = state_->find(worker);
     if (member == nullptr) return;
     const Instant now = state_->clock.now();
+    // Lately means within two probe intervals.
     const bool had_event = last_event > now - 2 * state_->options.probe_interval;
     const std::uint32_t before = member->failed_requests;
     const RequestBlame blame = note_failed_request(
@@ -75,6 +77,7 @@ void Fleet::report_failure(std::string_view worker, const Error& error) {
 }
 
 void Fleet::report_success(std::string_view worker) {
+  // Almost all requests succeed while no worker fails. They take no lock then.
   if (state_->failing_workers == 0) return;
   const MutexLock lock(state_->mutex);
   if (Member* member = state_->find(worker)) state_->forget_failures(*member);
@@ -94,7 +97,7 @@ Fleet::DueProbes Fleet::take_due_probes(std::size_t most) {
     }
   }
   if (waiting.size() > most) {
-    // Those that have waited longest, so that nobody is passed over again and again.
+    // The longest waiting ones first, so every worker is probed.
     std::stable_sort(waiting.begin(), waiting.end(), [](const Member* a, const Member* b) {
       return a->next_probe < b->next_probe;
     });
@@ -115,6 +118,7 @@ void Fleet::on_probe_sooner(std::function<void()> wake) {
 }
 
 void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
+  // Only failed probes need it. It calls a listener, so it comes before the lock.
   const Instant last_event = probe.health.ok() ? Instant{} : state_->last_event(spec.name);
   Effects effects;
   {
@@ -158,6 +162,7 @@ void Fleet::apply_sleep(const WorkerSpec& spec, bool is_asleep) {
   {
     const MutexLock lock(state_->mutex);
     Member* member = state_->find(spec);
+    // The same report again changes nothing, so no snapshot is made.
     if (member == nullptr || std::exchange(member->seen.is_asleep, is_asleep) == is_asleep) return;
     state_->settle(*member, effects);
     state_->publish();
@@ -174,6 +179,7 @@ void Fleet::check_work() {
       const std::uint64_t before = unannounced_blocks(member);
       if (note_work(member, now, state_->options)) state_->settle(member, effects);
       const std::uint64_t blocks = unannounced_blocks(member);
+      // A worker that never had unannounced blocks gets no series.
       if (blocks == before && blocks == 0) continue;
       state_->metrics.gauge(contract::kWorkerUnannouncedBlocks, {member.view.spec.name})
           .set(static_cast<double>(blocks));

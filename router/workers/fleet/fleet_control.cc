@@ -26,12 +26,12 @@ using contract::WorkerSpec;
 
 namespace {
 
-// Probes that do not ask for a version, after the worker told none and after it told one.
+// Probes without a question for the version, after the worker did not report one.
 constexpr std::uint32_t kProbesWithoutVersion = 11;
-// Likewise whether it sleeps, after it did not say.
+// The same for the question whether it sleeps, after it did not reply to that.
 constexpr std::uint32_t kProbesWithoutSleep = 11;
-// Workers that are probed at the same time; each probe opens four or five connections. A long list
-// that is new must not take all descriptors of the process.
+// The most workers that are probed at the same time. Each probe opens four or five connections. A
+// long new list must not use up the descriptors of the process.
 constexpr std::size_t kProbesAtOnceMax = 512;
 constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 
@@ -41,7 +41,7 @@ bool is_refused(const auto& part) {
 
 }  // namespace
 
-// Shared with callbacks, which may come until the client has stopped.
+// Callbacks share it. They may come until the client has stopped.
 struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   State(const contract::FleetSettings& fleet_settings, const Dependencies& around)
       : settings(fleet_settings),
@@ -50,14 +50,14 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
         clock(around.clock),
         client({.timeout = fleet_settings.probe_timeout, .names = &around.names}) {}
 
-  // A worker and the readings of its load.
+  // A worker, and when its load is read.
   struct Watched {
     WorkerSpec spec;
     Instant next_scrape{};
-    bool is_scraped = false;                  // a reading is under way
-    std::uint32_t probes_before_version = 0;  // until its version is asked for
-    bool is_sleep_asked = false;              // whether it sleeps, and not answered yet
-    bool tells_sleep = false;                 // it answered that
+    bool is_scraped = false;                  // a reading is under way.
+    std::uint32_t probes_before_version = 0;  // until its version is requested.
+    bool is_sleep_asked = false;              // it was asked whether it sleeps.
+    bool tells_sleep = false;                 // it replied to that
     std::uint32_t probes_before_sleep = 0;    // until it is asked whether it sleeps
   };
 
@@ -68,21 +68,21 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   WorkerClient client;
   std::optional<WorkerThread> thread;
 
-  // Only the control thread, after start():
+  // Members that only the control thread uses, after start().
   ApiKeys keys;
   std::vector<Watched> workers;
-  // Taken from the inbox and not done yet, the first last.
+  // Taken from the inbox and not done, in reverse order.
   std::vector<std::function<void()>> tasks;
   std::optional<std::vector<WorkerSpec>> list;
   std::vector<WorkerSpec> to_probe;                     // due
   std::size_t probes = 0;                               // under way
-  Instant next_look{};                                  // at the work of all
-  std::unordered_map<std::string, std::size_t> places;  // in `workers`, by the worker's name
+  Instant next_look{};                                  // at the work of all workers
+  std::unordered_map<std::string, std::size_t> places;  // index in `workers`, by name
 
   Mutex mutex;
   StopCondVar changed;
   bool is_woken SL_GUARDED_BY(mutex) = false;
-  // At most two per worker: the answers to its probe and to its load reading.
+  // At most two for each worker: the results of its probe and of its load.
   std::vector<std::function<void()>> inbox SL_GUARDED_BY(mutex);
   std::optional<std::vector<WorkerSpec>> new_workers SL_GUARDED_BY(mutex);
 
@@ -107,6 +107,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     for (const WorkerSpec& spec : next) {
       const Watched* known = find(spec.name);
       watched.push_back(known != nullptr ? *known : Watched{});
+      // Another process may run there now, with another version.
       if (!is_same_worker(watched.back().spec, spec)) {
         watched.back().probes_before_version = watched.back().probes_before_sleep = 0;
       }
@@ -127,10 +128,12 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   Instant start_probes() {
     Instant next = clock.now();
     if (to_probe.empty()) {
+      // Workers that found no place stay due. They are taken when a probe ends.
       Fleet::DueProbes due = fleet.take_due_probes(kProbesAtOnceMax - probes);
       to_probe = std::move(due.workers);
       next = due.next;
     }
+    // From the back, one by one: what runs out of memory is done in the next turn.
     for (; !to_probe.empty(); to_probe.pop_back()) {
       const WorkerSpec& spec = to_probe.back();
       Watched* worker = find(spec.name);
@@ -157,7 +160,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     return false;
   }
 
-  // A server that tells none may have been slow to start, or be none of vLLM's.
+  // A server that reports no version may be slow to start, or another kind of server.
   static std::uint32_t pause_after(const Result<family::Version>& version) {
     if (version.ok()) return kNever;
     const auto code = version.error().code;
@@ -166,6 +169,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
 
   void probed(const WorkerSpec& spec, const Probe& probe) {
     if (is_refused(probe.models) || is_refused(probe.sources) || is_refused(probe.load)) {
+      // The key may have been replaced. The next call uses the new one.
       keys.refused(spec, clock.now());
     }
     fleet.apply_probe(spec, probe);
@@ -173,7 +177,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     if (worker == nullptr || !is_same_worker(worker->spec, spec)) return;
     worker->next_scrape = clock.now() + settings.scrape_interval;
     if (!probe.health.ok()) {
-      worker->probes_before_version = 0;  // another version may answer when it is well again
+      worker->probes_before_version = 0;  // another version may reply when it is well again
       worker->probes_before_sleep = 0;
       return;
     }
@@ -183,7 +187,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     }
   }
 
-  // Beside the probe, which does not wait for it: few servers answer this.
+  // Separate from the probe, which does not wait for it: few servers have this endpoint.
   void ask_sleep(Watched& watched) {
     const WorkerSpec& spec = watched.spec;
     const family::Family& family = families::family_of(spec.family);
@@ -209,7 +213,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
       fleet.apply_sleep(spec, *is_asleep);
       return;
     }
-    // Without an answer it is as it was; a server that cannot sleep is never asleep.
+    // Without a reply the state stays as it was. A server that cannot sleep is awake.
     const auto code = is_asleep.error().code;
     const bool cannot = code == ErrorCode::NotFound || code == ErrorCode::Corrupt;
     if (cannot) fleet.apply_sleep(spec, false);
@@ -226,7 +230,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     return next_look;
   }
 
-  // Only workers that answer; the others' probes bring their load when they do.
+  // Only workers that answer. The probes of the others read their load when they answer again.
   Instant start_scrapes() {
     const Instant now = clock.now();
     Instant next = now + settings.scrape_interval;
@@ -264,7 +268,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
     if (load.ok()) fleet.apply_load(spec, *load);
   }
 
-  // Everything that came in since the last turn.
+  // Does everything that has arrived since the last turn.
   void take_inbox() {
     if (!list && tasks.empty()) {
       const MutexLock lock(mutex);
@@ -273,13 +277,14 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
       list.swap(new_workers);
       is_woken = false;
     }
+    // The list comes first: results of replaced workers are ignored then.
     if (list) take_workers(*list);
     list.reset();
     for (; !tasks.empty(); tasks.pop_back()) tasks.back()();
   }
 
   void run(const std::stop_token& stop) {
-    // What finds no memory is done again with the next turn.
+    // A step that runs out of memory is repeated in the next turn.
     while (!stop.stop_requested()) run_step([&] { turn(stop); });
   }
 
@@ -302,6 +307,7 @@ FleetControl::~FleetControl() { stop(); }
 
 void FleetControl::start(const std::vector<WorkerSpec>& workers) {
   state_->take_workers(workers);
+  // A weak pointer: the fleet may outlive this object.
   state_->fleet.on_probe_sooner([state = std::weak_ptr<State>(state_)] {
     if (const auto alive = state.lock()) alive->wake();
   });
@@ -331,10 +337,11 @@ void FleetControl::reload_workers(Result<std::vector<WorkerSpec>> workers) {
 
 void FleetControl::stop() {
   if (!state_->thread) return;
+  // From here on no request thread wakes this one.
   state_->fleet.on_probe_sooner(nullptr);
   state_->thread.reset();
   state_->client.stop();
-  // What is left in the inbox holds the state alive.
+  // The remaining tasks hold references to the state, which would then never be destroyed.
   const MutexLock lock(state_->mutex);
   state_->inbox.clear();
   state_->tasks.clear();

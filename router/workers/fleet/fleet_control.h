@@ -15,31 +15,33 @@
 
 namespace sightline::fleet {
 
-// The fleet's thread: probes workers when due, scrapes their load, takes over new worker lists.
-// The fleet's listeners run on this thread, except during start().
-// Thread safety: set_workers and reload_workers from any thread; the rest from one.
+// The fleet's thread: probes workers when they are due, reads their load, and applies new worker
+// lists. It also calls the fleet's listeners, except during start().
+// Thread safety: set_workers() and reload_workers() from any thread, the others from one thread.
 class FleetControl {
  public:
-  // All of them must outlive it.
+  // The objects that it uses. All outlive it.
   struct Dependencies {
     Fleet& fleet;
-    hosts::Lookup& names;  // of the workers' hosts
+    // For the workers' hosts.
+    hosts::Lookup& names;
     runtime::Metrics& metrics;
     const Clock& clock;
   };
+  // Starts nothing before start().
   FleetControl(const contract::FleetSettings& settings, const Dependencies& around);
-  ~FleetControl();  // as stop()
+  ~FleetControl();  // calls stop()
   FleetControl(const FleetControl&) = delete;
   FleetControl& operator=(const FleetControl&) = delete;
 
-  // Takes these workers, then starts the thread. When it returns, the fleet's snapshot has them.
+  // Applies these workers, then starts the thread. When it returns, the fleet's snapshot has them.
   void start(const std::vector<contract::WorkerSpec>& workers);
-  // Takes over a new list of workers, soon after the return.
+  // Applies a new list of workers, soon after the return.
   void set_workers(std::vector<contract::WorkerSpec> workers);
-  // The same for a changed configuration: an error keeps the workers as they are and is logged;
-  // both are counted.
+  // The same for a changed configuration. An error leaves the workers as they are and is logged.
+  // The metric for configuration reloads counts both results.
   void reload_workers(Result<std::vector<contract::WorkerSpec>> workers);
-  // Ends the thread and what it has under way. Idempotent.
+  // Ends the thread and its calls to workers. May be called twice.
   void stop();
 
  private:

@@ -34,17 +34,21 @@ void Fleet::State::drop_feeds(Member& member, Effects& effects) {
     if (rank.feed) effects.removed.push_back(rank.feed->cache);
     rank.feed.reset();
   }
+  // The blocks of the feeds are gone, so sizes that their events proved are gone too.
   member.view.block_size.forget_events();
 }
 
 void Fleet::State::learn_rank_conflict(Member& member, const std::string& conflict) const {
   const bool is_news = std::exchange(member.seen.rank_conflict, conflict) != conflict;
+  // A repeated report of the same contradiction counts once.
   if (!is_news || conflict.empty()) return;
   metrics.counter(contract::kRankMismatchTotal, {member.view.spec.name}).add();
 }
 
 void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found,
                              Effects& effects) {
+  // All feeds end together: events of a worker with another number of ranks are assigned in another
+  // way.
   const bool goes_on = same_events(found_ranks(member.view), found);
   if (!goes_on) drop_feeds(member, effects);
   std::vector<Rank>& before = member.view.ranks;
@@ -60,6 +64,7 @@ void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found
     }
     Rank& rank = ranks.back();
     if (goes_on || !told.events) continue;
+    // A new feed gets a new id, so facts of the old one can never apply to it.
     rank.feed = Feed{.cache = CacheId{next_cache++},
                      .endpoints = *told.events,
                      .unverified = std::string(reason_of(operations::FeedHealth::Waiting)),
@@ -71,6 +76,8 @@ void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found
 }
 
 void Fleet::State::settle(Member& member, Effects& effects) {
+  // The order matters: the share decides who stays routed, block sizes decide who is excluded, and
+  // names count only workers that may take requests.
   if (share.count(member)) keep_slow(effects);
   const BlockSizeEvidence before = std::exchange(member.evidence, evidence_of(member));
   if (before != member.evidence || !member.published) compare_block_sizes(effects);
@@ -88,6 +95,7 @@ void Fleet::State::settle_renamed(Effects& effects) {
 
 void Fleet::State::count_names(Member& member, bool counts) {
   const auto& known = member.published;
+  // Almost every call ends here.
   if (known && known->models == member.view.models && member.ballot.counts == counts) return;
   Ballot next = ballot_of(member.view.models, counts);
   if (next == member.ballot) return;
@@ -113,6 +121,7 @@ void Fleet::State::compare_block_sizes(Effects& effects) {
   const bool is_news = std::exchange(block_size_of_most, most) != most;
   is_changed |= is_news;
   for (Member& m : members) {
+    // The size may also have changed without a change of the common one.
     const bool is_same = m.published && m.published->block_size == m.view.block_size;
     if (is_news || !is_same) settle_one(m, effects);
   }
@@ -128,6 +137,7 @@ void Fleet::State::keep_slow(Effects& effects) {
                {{"slow", share.slow}, {"workers", share.routed}});
   for (Member& m : members) {
     m.seen.stays_routed = stay;
+    // The state of a new member is decided later.
     if (m.published) settle_one(m, effects);
   }
 }
@@ -137,6 +147,7 @@ void Fleet::State::settle_one(Member& member, Effects& effects) {
   WorkerStatus status = judge(member.view, member.seen, block_size_of_most);
   count_names(member, may_take_requests(status.state));
   std::string conflict = meanings.conflict_of(member.ballot);
+  // The first decision may change the names, and the names may change the state.
   if (std::exchange(member.seen.name_conflict, std::move(conflict)) != member.seen.name_conflict) {
     status = judge(member.view, member.seen, block_size_of_most);
   }
@@ -151,6 +162,7 @@ void Fleet::State::settle_one(Member& member, Effects& effects) {
                   {"state", name_of(member.view.state)},
                   {"reason", member.view.reason}});
   }
+  // An unchanged worker keeps its pointer, so readers can compare snapshots cheaply.
   if (!is_new && *member.published == member.view) return;
   if (is_new || !serve_alike(*member.published, member.view)) served_revision = revision + 1;
   member.published = std::make_shared<const Worker>(member.view);
@@ -177,6 +189,7 @@ void Fleet::State::publish() {
 
 void Fleet::State::act(const Effects& effects) const {
   for (const Effects::Line& line : effects.lines) log(line.level, line.message, line.fields);
+  // Removed feeds come first, so a new feed can bind the address of a removed one.
   for (const CacheId cache : effects.removed) {
     if (listeners.feed_removed) listeners.feed_removed(cache);
   }
@@ -198,8 +211,10 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
     const auto found = known.find(spec.name);
     Member* old = found == known.end() ? nullptr : found->second;
     if (old != nullptr && is_same_worker(old->view.spec, spec)) {
+      // Only drain and key may differ, so the member continues.
       old->view.spec = spec;
       next.push_back(std::move(*old));
+      // Marks the moved member for the loop below.
       old->view.spec.name.clear();
     } else {
       next.push_back(new_member(spec, clock.now(), book));
@@ -209,10 +224,12 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
   members.swap(next);
   for (Member& old : next) {
     if (old.view.spec.name.empty()) continue;
+    // Feeds, counts and names of a member that left must not count any more.
     drop_feeds(old, effects);
     forget_failures(old);
     share.leave(old);
     is_name_changed |= meanings.recast(old.ballot, {}, false);
+    // A changed worker has its name still, and its metrics continue.
     if (wanted.contains(old.view.spec.name)) continue;
     effects.gone_workers.push_back(old.view.spec.name);
     effects.tell(LogLevel::Info, "worker removed", {{"worker", old.view.spec.name}});
@@ -223,6 +240,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
   }
   keep_slow(effects);
   compare_block_sizes(effects);
+  // Members are judged only when all of them are in the list.
   for (Member& member : members) settle_one(member, effects);
   settle_renamed(effects);
   is_changed = true;
@@ -257,7 +275,7 @@ void Fleet::State::probe_answered(Member& member, const Probe& probe, Effects& e
     metrics.counter(contract::kLimitHitsTotal, {content::kAdaptersLimit}).add();
   }
   if (adapters != AdapterNews::None) {
-    drop_feeds(member, effects);  // learned anew, below
+    drop_feeds(member, effects);  // read again below
     effects.tell(LogLevel::Warn, text_of(adapters), {{"worker", member.view.spec.name}});
   }
   if (std::optional<Discovery> found = news_of(member, probe, now, options)) {
@@ -278,6 +296,7 @@ void Fleet::State::take_block_size(Member& member, const AnnouncedBlockSize& lat
   if (latest.tokens == 0) return;
   if (!size.is_contradicted_by(latest)) return;
   metrics.counter(contract::kBlockSizeMismatchTotal, {member.view.spec.name}).add();
+  // A contradiction that does not exclude the worker is only information.
   const bool is_harmless = conflict_of(member.view, member.seen).empty();
   effects.tell(is_harmless ? LogLevel::Info : LogLevel::Warn, "the events tell another block size",
                {{"worker", member.view.spec.name},

@@ -18,7 +18,7 @@
 
 namespace sightline::fleet {
 
-// What the fleet keeps, and each change of it. Public methods of Fleet lock, change, publish and
+// The fleet's data, and each change of them. Public methods of Fleet lock, change, publish and then
 // act on the effects, in this order.
 class Fleet::State {
  public:
@@ -29,59 +29,68 @@ class Fleet::State {
   const FleetListeners listeners;
   runtime::Metrics& metrics;
   const Clock& clock;
+  // Outside of the mutex: it has locks of its own.
   LoadBook book{options.load};
   Published<FleetSnapshot> snapshot{std::make_shared<const FleetSnapshot>()};
-  std::atomic<std::size_t> failing_workers = 0;  // spares report_success the lock
+  // Without one, report_success() needs no lock.
+  std::atomic<std::size_t> failing_workers = 0;
 
+  // Guards all that follows. Held for memory work only.
   Mutex mutex;
   std::vector<Member> members SL_GUARDED_BY(mutex);
   std::uint64_t revision SL_GUARDED_BY(mutex) = 0;
   std::uint32_t next_cache SL_GUARDED_BY(mutex) = 0;
   std::function<void()> probe_sooner SL_GUARDED_BY(mutex);
-  // A published worker, or the list, since publish().
+  // Whether a published worker or the list has changed since publish().
   bool is_changed SL_GUARDED_BY(mutex) = true;
-  std::uint64_t served_revision SL_GUARDED_BY(mutex) = 0;  // of the snapshots, see there
+  std::uint64_t served_revision SL_GUARDED_BY(mutex) = 0;  // of the snapshots
   SlowShare share SL_GUARDED_BY(mutex);
   bool slow_stay_routed SL_GUARDED_BY(mutex) = false;
-  std::uint32_t block_size_of_most SL_GUARDED_BY(mutex) = 0;  // tokens, 0: none is known
-  std::uint32_t known_block_size SL_GUARDED_BY(mutex) = 0;    // in force, 0: none is known for sure
+  // Tokens, 0: not known.
+  std::uint32_t block_size_of_most SL_GUARDED_BY(mutex) = 0;
+  // The size in force in tokens, 0: not known for certain.
+  std::uint32_t known_block_size SL_GUARDED_BY(mutex) = 0;
   std::shared_ptr<const AdapterNames> adapter_names SL_GUARDED_BY(mutex) =
       std::make_shared<const AdapterNames>();  // of the snapshots
   NameMeanings meanings SL_GUARDED_BY(mutex){options.base_names};
   bool is_name_changed SL_GUARDED_BY(mutex) = false;  // since settle_renamed()
 
   Member* find(std::string_view name) SL_REQUIRES(mutex);
-  // The member that a probe was taken for, unless it was replaced since.
+  // Returns the member for which a probe was made. Null if it was replaced in the meantime.
   Member* find(const contract::WorkerSpec& spec) SL_REQUIRES(mutex);
+  // Ends the reading of all its ranks.
   static void drop_feeds(Member& member, Effects& effects);
+  // Sets or clears the contradiction about ranks. Counts a new one.
   void learn_rank_conflict(Member& member, const std::string& conflict) const;
-  // Feeds go on where they all are as they were; else all begin anew. Ranks that stay keep what is
-  // booked on them.
+  // Sets the member's ranks. The feeds continue if all of them are as before. Otherwise all begin
+  // again. Ranks that stay keep their booked work.
   void set_ranks(Member& member, const std::vector<FoundRank>& found, Effects& effects)
       SL_REQUIRES(mutex);
-  // Judges the member, and has it published where it changed, with any change of `view`.
+  // Decides the member's state, and publishes it if it or any part of `view` changed.
   void settle(Member& member, Effects& effects) SL_REQUIRES(mutex);
-  // Members are judged anew for which what the others have is news.
+  // Compares block sizes. Decides again about members for which those of the others have changed.
   void compare_block_sizes(Effects& effects) SL_REQUIRES(mutex);
-  // After the share of slow workers may have changed.
+  // Call it when the share of slow workers may have changed.
   void keep_slow(Effects& effects) SL_REQUIRES(mutex);
   void settle_one(Member& member, Effects& effects) SL_REQUIRES(mutex);
-  // What the member lists is counted anew, if that or whether it counts is another.
+  // Counts the names that the member lists, if they or `counts` have changed.
   void count_names(Member& member, bool counts) SL_REQUIRES(mutex);
-  // After a name may have got another meaning.
+  // Call it when a name may have changed its meaning.
   void settle_renamed(Effects& effects) SL_REQUIRES(mutex);
   void set_state_metric(const Member& member, WorkerState now) const;
+  // Publishes a snapshot, if something has changed.
   void publish() SL_REQUIRES(mutex);
+  // Logs, and calls the listeners.
   void act(const Effects& effects) const SL_EXCLUDES(mutex);
   void replace_members(const std::vector<contract::WorkerSpec>& workers, Effects& effects)
       SL_REQUIRES(mutex);
-  // After `failed_requests` was `before`.
+  // Call it after `failed_requests` has changed from `before`.
   void count_failing(const Member& member, std::uint32_t before) SL_REQUIRES(mutex);
   void forget_failures(Member& member) SL_REQUIRES(mutex);
-  // When the last event of the worker came.
+  // When the last event of the worker arrived.
   [[nodiscard]] Instant last_event(std::string_view name) const SL_EXCLUDES(mutex);
   void probe_answered(Member& member, const Probe& probe, Effects& effects) SL_REQUIRES(mutex);
-  // Changes what is known of a rank with a feed; `change` says whether it did.
+  // Changes a rank with a feed. `change` returns whether it changed something.
   void change(CacheId cache, const auto& change) {
     Effects effects;
     {
@@ -96,9 +105,10 @@ class Fleet::State {
     }
     act(effects);
   }
-  // `latest` is news from one of its feeds, which has taken it over.
+  // `latest` is the new size of one of its feeds, which has it already.
   void take_block_size(Member& member, const AnnouncedBlockSize& latest, Effects& effects) const;
-  // Of one of several: the worker's own line says nothing while another rank is well.
+  // Logs the state of one of several ranks. The worker's own line says nothing about it while
+  // another rank is ready.
   static void tell_rank(const Member& member, const Rank& rank, Effects& effects);
 };
 

@@ -8,7 +8,7 @@
 namespace sightline::fleet {
 namespace {
 
-// Empty: nothing.
+// Returns the missing part of a worker, empty if nothing is missing.
 std::string lacks(const Worker& worker) {
   if (!worker.was_asked) return "was not asked yet";
   const bool takes_requests = worker.is_routable();
@@ -25,6 +25,7 @@ std::string lacks(const Worker& worker) {
 
 std::string why_not_learnt(const FleetSnapshot& fleet,
                            const std::vector<contract::WorkerSpec>& workers) {
+  // Between a push and the fleet's next snapshot, the snapshot has the earlier list.
   const bool is_taken_over =
       std::equal(fleet.workers.begin(), fleet.workers.end(), workers.begin(), workers.end(),
                  [](const auto& worker, const auto& spec) { return worker->spec == spec; });

@@ -11,10 +11,11 @@
 
 namespace sightline::fleet {
 
-// Why not all is known of these workers that can be learnt now, with the first that lacks
-// something; empty: it is. Each was asked at least once; of those that take requests, all that
-// their engines announced is known, where somebody tells it. One that does not answer, or whose
-// events nobody tells, has nothing to teach. Pure.
+// Returns why the router has not received everything about these workers that it can receive now,
+// with the first worker that lacks something. Empty: it has.
+// It has if each worker was asked at least once, and if all announcements of the engines that take
+// requests are applied. A worker that does not answer, or without known events, lacks nothing.
+// Pure.
 std::string why_not_learnt(const FleetSnapshot& fleet,
                            const std::vector<contract::WorkerSpec>& workers);
 

@@ -14,30 +14,35 @@
 
 namespace sightline::fleet {
 
-// A data-parallel rank, named alike in every router.
+// A data-parallel rank. All routers name it alike.
 struct RankName {
   std::string worker;
-  std::uint32_t rank = 0;  // as the engine counts
+  // As the engine numbers it.
+  std::uint32_t rank = 0;
 
   auto operator<=>(const RankName&) const = default;
 };
 
-// The most that one request books, in tokens and in blocks: the longest prompt of any model that is
-// known. A caller that names more keeps no worker from others for longer.
+// The most tokens and the most blocks that one request books. It is the longest prompt of any known
+// model. A caller that names more does not block a worker for longer.
 inline constexpr std::uint64_t kBookedMax = 1ULL << 22U;
 
-// Work that one request brings to a rank: what of its prompt is not expected in the cache.
-// Blocks that are reused cost neither computing nor memory, and requests that share them would
-// else count them many times.
+// The work of one request on a rank: the part of its prompt outside of the cache, as expected.
+// Reused blocks cost no computation and no memory. Requests that share them would count them many
+// times.
 struct Booking {
-  std::uint64_t prefill_tokens = 0;  // weigh until the first token
-  std::uint64_t blocks = 0;          // the same in KV blocks: weigh from the first token on
-  std::uint32_t block_size = 1;      // tokens
+  // Count until the first token.
+  std::uint64_t prefill_tokens = 0;
+  // The same in KV blocks, count from the first token on.
+  std::uint64_t blocks = 0;
+  // Tokens.
+  std::uint32_t block_size = 1;
 
+  // The prefill in blocks.
   [[nodiscard]] double prefill_blocks() const {
     return static_cast<double>(prefill_tokens) / block_size;
   }
-  // The same, with at most kBookedMax tokens and blocks and at least one token a block.
+  // The same with at most kBookedMax tokens and blocks, and at least one token in a block.
   [[nodiscard]] Booking bounded() const {
     return {.prefill_tokens = std::min(prefill_tokens, kBookedMax),
             .blocks = std::min(blocks, kBookedMax),
@@ -45,19 +50,23 @@ struct Booking {
   }
 };
 
-// Of the loads that others tell.
+// A sum that stops at the maximum, because loads of other routers are not checked.
 template <class Amount>
 constexpr Amount saturating_sum(Amount a, Amount b) {
   return a > std::numeric_limits<Amount>::max() - b ? std::numeric_limits<Amount>::max()
                                                     : static_cast<Amount>(a + b);
 }
 
-// Work booked on a rank at one moment.
+// The booked work of a rank at one moment.
 struct Load {
-  std::uint32_t in_flight = 0;       // requests
-  std::uint64_t prefill_tokens = 0;  // of requests without a first token yet
-  std::uint64_t blocks = 0;          // of requests that decode
-  double recent_prefill_blocks = 0;  // computed lately, halved every kRecentHalfLife
+  // Requests.
+  std::uint32_t in_flight = 0;
+  // Of requests without a first token.
+  std::uint64_t prefill_tokens = 0;
+  // Of requests in decode.
+  std::uint64_t blocks = 0;
+  // Computed lately, halves in kRecentHalfLife.
+  double recent_prefill_blocks = 0;
 
   Load& operator+=(const Load& more) {
     in_flight = saturating_sum(in_flight, more.in_flight);
@@ -69,19 +78,24 @@ struct Load {
   bool operator==(const Load&) const = default;
 };
 
+// The half-life in Load::recent_prefill_blocks.
 inline constexpr Duration kRecentHalfLife = std::chrono::seconds(30);
 
-// Work that counts less the longer ago it was. Thread safety: none.
+// Work that counts less with its age.
+// Thread safety: one thread at a time.
 class RecentWork {
  public:
+  // No work.
   RecentWork() = default;
   RecentWork(double blocks, Instant now) : blocks_(blocks), since_(now) {}
 
+  // The work that counts at this time. A time before the last addition counts as that addition.
   [[nodiscard]] double at(Instant now) const {
     if (now <= since_ || blocks_ == 0) return blocks_;
     return blocks_ * std::exp2(-std::chrono::duration<double>(now - since_) /
                                std::chrono::duration<double>(kRecentHalfLife));
   }
+  // Adds work that was done now.
   void add(double blocks, Instant now) { *this = {at(now) + blocks, now}; }
 
  private:
@@ -89,18 +103,21 @@ class RecentWork {
   Instant since_{};
 };
 
-// Of a book, never used again in it.
+// Identifies a booking of a book. It is never used again in that book.
 using BookingId = StrongId<struct BookingIdTag, std::uint64_t>;
 
-// One step in the life of a booking: reserved; perhaps its first token; ended, exactly once.
+// One step of a booking: reserved, perhaps its first token, and ended exactly once.
 struct LoadChange {
   enum class Step : std::uint8_t { Reserved, FirstToken, Ended };
 
-  const RankName& rank;  // lives as long as the call
+  // Valid during the call.
+  const RankName& rank;
   BookingId id;
   Step step = Step::Reserved;
-  Booking booking;               // the same at each step
-  bool had_first_token = false;  // Ended: after its first token
+  // The same at each step.
+  Booking booking;
+  // Of Ended: it had its first token.
+  bool had_first_token = false;
 };
 
 }  // namespace sightline::fleet

@@ -24,6 +24,7 @@ Load LoadCell::read(Instant now) const {
   const MutexLock lock(mutex_);
   Load load = own_at(now);
   for (const Others& others : others_) {
+    // A router that stopped without a farewell must not count until someone removes it.
     if (!others.source->is_heard(now)) continue;
     Load more = others.load;
     more.recent_prefill_blocks = others.recent.at(now);
@@ -41,6 +42,7 @@ BookedWork LoadCell::reserve(const Booking& wanted, Instant now) {
     recent_.add(booking.prefill_blocks(), now);
   }
   BookingId id;
+  // After the lock is released: the observer puts the change into a queue with a lock of its own.
   if (is_told()) {
     id.value = shared_->next_booking.fetch_add(1, std::memory_order_relaxed);
     tell({.rank = name_, .id = id, .step = LoadChange::Step::Reserved, .booking = booking});
@@ -50,6 +52,7 @@ BookedWork LoadCell::reserve(const Booking& wanted, Instant now) {
 
 void LoadCell::begin_decoding(const Booking& booking) {
   const MutexLock lock(mutex_);
+  // A violation means that a booking ended twice. Wrong totals would misroute all later requests.
   SL_CHECK(load_.prefill_tokens >= booking.prefill_tokens);
   load_.prefill_tokens -= booking.prefill_tokens;
   load_.blocks += booking.blocks;
@@ -72,6 +75,7 @@ void LoadCell::tell(const LoadChange& change) const { shared_->observer(change);
 
 void LoadCell::set_others(std::shared_ptr<const Source> source, const Load& load, Instant now) {
   const MutexLock lock(mutex_);
+  // Totals replace each other. A late message cannot add up.
   std::erase_if(others_, [&](const Others& others) { return others.source == source; });
   if (load == Load{}) return;
   others_.push_back({std::move(source), load, RecentWork(load.recent_prefill_blocks, now)});
@@ -80,6 +84,7 @@ void LoadCell::set_others(std::shared_ptr<const Source> source, const Load& load
 void LoadCell::copy_others(const LoadCell& from) {
   std::vector<Others> others;
   {
+    // The two locks are not held together, so their order does not matter.
     const MutexLock lock(from.mutex_);
     others = from.others_;
   }
@@ -123,6 +128,7 @@ void BookedWork::first_token() {
 }
 
 void BookedWork::release() {
+  // A second call finds no cell.
   const auto cell = std::exchange(cell_, nullptr);
   if (!cell) return;
   cell->end(booking_, decoding_);
@@ -141,11 +147,13 @@ LoadBook::LoadBook(Options options)
 std::shared_ptr<LoadCell> LoadBook::open(const RankName& name) {
   const auto cell = std::make_shared<LoadCell>(name, shared_);
   const MutexLock lock(mutex_);
+  // Cells end with the last snapshot that uses them. The book finds that out from time to time.
   if (cells_.size() >= cells_max_) {
     std::erase_if(cells_, [](const auto& entry) { return entry.second.expired(); });
     cells_max_ = std::max(cells_max_, 2 * cells_.size());
   }
   std::weak_ptr<LoadCell>& place = cells_[name];
+  // Otherwise the others' load would be missing until their next snapshot.
   if (const auto earlier = place.lock()) cell->copy_others(*earlier);
   place = cell;
   return cell;
@@ -157,6 +165,7 @@ std::shared_ptr<LoadBook::Source> LoadBook::find(std::string_view source, Instan
 }
 
 std::shared_ptr<LoadBook::Source> LoadBook::begin(std::string_view source, Instant now) {
+  // Room is made only when a new source needs it.
   std::erase_if(sources_, [now](const auto& entry) { return !entry.second->is_heard(now); });
   for (const auto& [name, place] : cells_) {
     if (const auto cell = place.lock()) cell->drop_silent(now);
@@ -176,6 +185,7 @@ bool LoadBook::set_others(std::string_view source, const RankName& name, const L
   auto from = find(source, now);
   if (!from) from = begin(source, now);
   if (!from) return false;
+  // Each message of a source keeps all its load alive.
   from->heard = now;
   cell->set_others(std::move(from), load, now);
   return true;

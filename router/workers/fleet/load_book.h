@@ -20,38 +20,41 @@
 
 namespace sightline::fleet {
 
-// Told of each step of each booking of this router, once, when it counts here already, on the
-// thread that took it. Steps of one booking come in their order, those of several in any order and
-// at once. The book holds no lock meanwhile, but its callers may, and requests wait: it is to do no
-// more than put the change into a queue. It is told of the bookings that are left when the book is
-// gone, too; what it refers to outlives them.
+// Called for each step of each booking of this router, once, on the thread that took the step. The
+// step already counts here. The steps of one booking come in order. The steps of several bookings
+// come in any order and at the same time.
+// The book holds no lock during the call, but its callers may, and requests wait. So it must do no
+// more than put the change into a queue. It is also called for bookings that outlive the book, so
+// what it refers to must outlive them.
 using LoadObserver = std::function<void(const LoadChange&)>;
 
+// The most other routers whose load counts.
 inline constexpr std::size_t kLoadSourcesMax = 64;
-// Routers tell all that they have booked each second: three times it did not come.
+// Routers send all their load each second. After this time three messages are missing.
 inline constexpr Duration kLoadSourceTimeout = std::chrono::seconds(3);
 
 class BookedWork;
 
-// The work booked on one rank: by this router, and, as far as they tell, by others. One cell serves
-// all snapshots of the rank, so that reading and booking look nothing up.
+// The booked work of one rank: of this router, and of the others by their messages. One cell serves
+// all snapshots of the rank, so reading and booking need no look-up.
 // Thread safety: all methods from any thread.
 class LoadCell : public std::enable_shared_from_this<LoadCell> {
   struct Shared;
 
  public:
-  LoadCell() = default;  // of no book: nobody is told
-  // By LoadBook::open().
+  // Of no book and without an observer.
+  LoadCell() = default;
+  // Called by LoadBook::open().
   LoadCell(RankName name, std::shared_ptr<Shared> shared)
       : name_(std::move(name)), shared_(std::move(shared)) {}
 
-  // All that is booked: what a choice among ranks weighs.
+  // Returns all booked work. The choice of a rank uses this.
   [[nodiscard]] Load read(Instant now) const;
-  // By this router alone.
+  // Returns the work booked by this router.
   [[nodiscard]] Load own(Instant now) const;
 
-  // Books a request, as far as Booking::bounded(): so sums of any number of them are exact. The
-  // booking ends with the reservation, on whatever way, also when its rank or the book is gone.
+  // Books a request, within Booking::bounded(), so sums of bookings cannot overflow. The booking
+  // ends with the returned object, also if its rank or the book is gone by then.
   [[nodiscard]] BookedWork reserve(const Booking& wanted, Instant now);
 
  private:
@@ -65,7 +68,7 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
     const LoadObserver observer;  // may be empty
     std::atomic<std::uint64_t> next_booking = 1;
   };
-  // Another router. When it was silent for too long, it is another source should it come back.
+  // Another router. After too long a silence it counts as a new source if it comes back.
   struct Source {
     Source(Duration silence_max, Instant now) : timeout(silence_max), heard(now) {}
 
@@ -76,35 +79,43 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
       return now - heard.load(std::memory_order_relaxed) < timeout;
     }
   };
+  // The work of another router on this rank.
   struct Others {
     std::shared_ptr<const Source> source;
-    Load load;  // but for recent_prefill_blocks
+    Load load;  // without recent_prefill_blocks
     RecentWork recent;
   };
 
   [[nodiscard]] Load own_at(Instant now) const SL_REQUIRES(mutex_);
+  // The steps of a booking.
   void begin_decoding(const Booking& booking);
   void end(const Booking& booking, bool decoding);
+  // Whether an observer is called.
   [[nodiscard]] bool is_told() const { return shared_ && shared_->observer; }
-  void tell(const LoadChange& change) const;  // only if is_told()
+  void tell(const LoadChange& change) const;  // needs is_told()
 
+  // What LoadBook changes of the others' work.
   void set_others(std::shared_ptr<const Source> source, const Load& load, Instant now);
   void copy_others(const LoadCell& from);
   void drop_silent(Instant now);
   void drop(const Source& source);
 
   const RankName name_ = {};
-  const std::shared_ptr<Shared> shared_ = nullptr;  // null: of no book
+  // Null: of no book.
+  const std::shared_ptr<Shared> shared_ = nullptr;
   mutable Mutex mutex_;
-  Load load_ SL_GUARDED_BY(mutex_);  // of this router, but for recent_prefill_blocks
+  // Of this router, without recent_prefill_blocks.
+  Load load_ SL_GUARDED_BY(mutex_);
   RecentWork recent_ SL_GUARDED_BY(mutex_);
-  std::vector<Others> others_ SL_GUARDED_BY(mutex_);  // one of each source
+  // One of each source.
+  std::vector<Others> others_ SL_GUARDED_BY(mutex_);
 };
 
-// A request's booked work: released exactly once, at the latest when this is destroyed.
-// Thread safety: none; one owner.
+// The booked work of a request. It is released exactly once, at the latest by the destructor.
+// Thread safety: one thread at a time, one owner.
 class BookedWork {
  public:
+  // Holds no booking.
   BookedWork() = default;
   BookedWork(BookedWork&& other) noexcept;
   BookedWork& operator=(BookedWork&& other) noexcept;
@@ -112,9 +123,10 @@ class BookedWork {
   BookedWork& operator=(const BookedWork&) = delete;
   ~BookedWork() { release(); }
 
-  // The first token has come: the prefill is done, decoding begins. An answer that comes as a
-  // whole has no such moment; its prefill weighs to the end.
+  // The first token has come: prefill ends and decode begins. A non-streamed answer has no moment
+  // of this kind, so it counts as prefill to its end.
   void first_token();
+  // Ends the booking. A second call does nothing.
   void release();
 
  private:
@@ -124,13 +136,13 @@ class BookedWork {
 
   std::shared_ptr<LoadCell> cell_;
   Booking booking_;
-  BookingId id_;  // 0: nobody is told
+  // 0: without an observer.
+  BookingId id_;
   bool decoding_ = false;
 };
 
-// What is booked on all ranks, and who is told of it. What other routers booked is theirs to tell,
-// rank by rank and as a whole each time; all that a router told is void once it was silent for the
-// timeout.
+// The booked work of all ranks. Other routers report theirs rank by rank, always as a total. All
+// that a router reported expires when it is silent for the timeout.
 // Thread safety: all methods from any thread.
 class LoadBook {
  public:
@@ -141,30 +153,34 @@ class LoadBook {
 
   explicit LoadBook(Options options);
 
-  // A cell for a rank that begins. What others booked under the name goes on; what this router has
-  // booked on an earlier rank of the name stays there.
+  // Returns a cell for a rank that begins. It takes over what others booked under the name. What
+  // this router booked on an earlier rank of that name stays in the earlier cell.
   [[nodiscard]] std::shared_ptr<LoadCell> open(const RankName& name);
 
-  // All that another router has booked on the rank now, in place of what it told before; nothing of
-  // it is checked. False: there is no such rank, or the source is one more than kLoadSourcesMax.
+  // Sets all that another router has booked on the rank. It replaces what that router sent before
+  // and is not checked. Returns false if there is no rank of this name, or if the source is above
+  // kLoadSourcesMax.
   bool set_others(std::string_view source, const RankName& name, const Load& load, Instant now);
-  // All that the source told still holds. False: it told nothing that does; it is to tell all.
+  // All that the source sent still holds. Returns false if no load of the source counts any more.
+  // The caller then requests all its load.
   bool hear(std::string_view source, Instant now);
-  // The source is gone, with all that it told.
+  // The source is gone, with all its load.
   void forget(std::string_view source);
 
  private:
   using Source = LoadCell::Source;
-  // Null: it is not known, or was silent for too long.
+  // Returns null if the source is not known, or was silent for too long.
   std::shared_ptr<Source> find(std::string_view source, Instant now) SL_REQUIRES(mutex_);
-  // Null: no room.
+  // Returns null if there is no room.
   std::shared_ptr<Source> begin(std::string_view source, Instant now) SL_REQUIRES(mutex_);
 
   const std::shared_ptr<LoadCell::Shared> shared_;
   const Duration source_timeout_;
-  Mutex mutex_;  // before those of the cells
+  // Locked before the mutexes of the cells.
+  Mutex mutex_;
   std::map<RankName, std::weak_ptr<LoadCell>> cells_ SL_GUARDED_BY(mutex_);
-  std::size_t cells_max_ SL_GUARDED_BY(mutex_) = 64;  // until those that are gone are dropped
+  // Above it, cells that are gone are dropped.
+  std::size_t cells_max_ SL_GUARDED_BY(mutex_) = 64;
   std::map<std::string, std::shared_ptr<Source>, std::less<>> sources_ SL_GUARDED_BY(mutex_);
 };
 

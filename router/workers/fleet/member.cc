@@ -11,8 +11,9 @@ namespace sightline::fleet {
 
 namespace {
 
-// Failed probes in a row that a worker may have and not be suspect; one more, and it is down. A
-// whole probe's time of silence is some proof. What fails at once may be an accident.
+// The failed probes in a row after which a worker is not yet suspect. One more makes it suspect,
+// and a further one makes it down. A timeout is some proof, because a whole probe's time has
+// passed. A quick failure may be an accident.
 constexpr std::uint32_t kSilentProbesMax = 0;
 constexpr std::uint32_t kBrokenProbesMax = 1;
 
@@ -59,11 +60,14 @@ bool note_failed_probe(Member& member, const Probe& probe, Sighting moment,
                        const FleetOptions& options) {
   const Error& error = probe.health.error();
   Observations& seen = member.seen;
+  // The router has no descriptors or ports left, for example. This says nothing about the worker.
   if (error.blame == Blame::Internal) {
     if (!seen.was_alive) seen.failure = error.message;
     member.next_probe = moment.now + options.probe_interval;
     return false;
   }
+  // A busy worker may answer /health late. Tokens and events prove that it lives. But a refused
+  // connection and a 5xx are its own words.
   if (moment.shows_life && seen.is_alive && !probe.refused && !probe.is_unwell) {
     note_life(member, moment.now, options);
     return false;
@@ -72,8 +76,10 @@ bool note_failed_probe(Member& member, const Probe& probe, Sighting moment,
   ++member.failed_probes;
   seen.failure = error.message;
   member.next_probe =
+      // A doubtful worker is probed again sooner than usual.
       moment.now + std::min(options.probe_interval, backoff(options, member.failed_probes));
   if (!seen.is_alive) return false;
+  // Nothing listens: the process is gone, and its cache with it.
   if (probe.refused) {
     seen.is_alive = seen.is_silent = seen.is_slow = false;
     end_suspicion(member);
@@ -82,6 +88,7 @@ bool note_failed_probe(Member& member, const Probe& probe, Sighting moment,
   }
   const std::uint32_t allowed = is_timeout ? kSilentProbesMax : kBrokenProbesMax;
   if (member.failed_probes <= allowed) return false;
+  // Slow means by timeouts alone. Another failure in between ends that.
   seen.is_slow = is_timeout && (seen.is_slow || !is_out(member));
   if (member.failed_probes > allowed + 1) {
     seen.is_silent = true;
@@ -97,6 +104,7 @@ void note_life(Member& member, Instant now, const FleetOptions& options) {
   Observations& seen = member.seen;
   seen.is_alive = seen.was_alive = true;
   seen.is_silent = false;
+  // A good probe during the back-off does not end it.
   if (member.suspect_until && now >= *member.suspect_until) end_suspicion(member);
   seen.is_slow = seen.is_slow && seen.is_suspect;
   member.next_probe = member.suspect_until.value_or(now + options.probe_interval);
@@ -106,13 +114,15 @@ RequestBlame note_failed_request(Member& member, const Error& error, Sighting mo
                                  const FleetOptions& options) {
   Observations& seen = member.seen;
   const bool is_timeout = error.code == ErrorCode::Timeout;
-  // Requests that fail together are one failure.
+  // Requests that fail together count as one failure.
   const bool is_known = is_out(member) && (!seen.is_slow || is_timeout);
   if (!seen.is_alive || is_known || error.code == ErrorCode::TooLarge) {
     return RequestBlame::None;
   }
+  // An engine under load answers late, but sends tokens to others.
   if (is_timeout && moment.shows_life) return RequestBlame::None;
   ++member.failed_requests;
+  // A timeout and a 503 prove more than a broken connection, which may be an accident.
   const bool is_proof = is_timeout || error.code == ErrorCode::Overloaded;
   if (!is_proof && member.failed_requests == 1) {
     member.next_probe = moment.now;
@@ -132,13 +142,13 @@ std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now
   const bool has_feed = view.first_feed() != nullptr;
   const bool is_open = !has_feed && member.seen.rank_conflict.empty();
   if (!is_open && !tells_endpoints(probe)) return std::nullopt;
-  // Once a worker has told where its events are, "no such path" is no news of them.
+  // After a worker has reported its events, a 404 says nothing about them.
   const bool was_told = has_feed && member.view.spec.events.empty();
   if (was_told && !probe.sources.ok()) return std::nullopt;
   Discovery found = discover(member.view.spec, probe);
   const bool is_same =
       found_ranks(view) == found.ranks && member.seen.rank_conflict == found.rank_conflict;
-  // Where blocks are at stake, a second look must tell the same.
+  // The change would drop blocks, so a second probe must report the same.
   if (!is_same && has_feed &&
       (!member.told_otherwise || !same_discovery(*member.told_otherwise, found))) {
     member.told_otherwise = std::move(found);
@@ -165,6 +175,7 @@ void note_refused_calls(Member& member, const Probe& probe) {
   } else if (probe.models.ok()) {
     text.clear();
   }
+  // Without a usable key the refusal is no surprise: the cause is the file.
   if (!probe.key_problem.empty()) text = probe.key_problem;
 }
 
@@ -190,7 +201,7 @@ void note_tokens(Member& member, Instant now, const FleetOptions& options) {
   std::uint64_t held = 0;
   for (const Rank& rank : member.view.ranks) held += rank.load->own(now).in_flight;
   const bool has_generated = std::exchange(member.has_generated, false);
-  // A process that is gone is not stuck, and the next one begins anew.
+  // A process that ended is not wedged, and the next one begins again.
   const bool has_moved = member.view.life->take_moved() || has_generated || !member.seen.is_alive;
   if (has_moved || options.wedge_timeout == Duration::zero()) member.wedged_until.reset();
   if (has_moved || held == 0) member.moved_at = now;
@@ -213,6 +224,7 @@ void note_announcements(Member& member, Instant now) {
     has_announced = has_announced || rank.feed->block_size.tokens > 0;
     is_followed = is_followed || rank.feed->unverified.empty();
   }
+  // Only blocks that it computes while its events arrive must be announced.
   if (has_announced || !is_followed) member.announced_at = member.view.computed->total();
   if (unannounced_blocks(member) < kUnannouncedBlocksMin) {
     member.unannounced_since.reset();

@@ -19,135 +19,149 @@
 #include "router/workers/fleet/name_meanings.h"
 #include "router/workers/fleet/worker.h"
 
-// One worker as the fleet keeps it, and what its probes and requests change about it.
+// One worker as the fleet keeps it, and how probes and requests change it.
 //
-//   seen                                       becomes             its blocks
-//   connection refused: nothing listens        down                given up, at once
-//   no answer in time, no sign of life         suspect, then down  kept
-//   no answer in time, but answers or events   nothing changes     kept
-//     of it came meanwhile
-//   connection broken off, host not reached    looked at again;    kept
-//     (unless answers or events came)          suspect, then down
-//   /health answers 5xx                        looked at again;    kept
-//                                              suspect, then down
-//   any other answer                           alive               kept
-//   an error of the router's own               nothing changes     kept
-//   the probe tells other event endpoints or   asked again; taken  kept until it is told twice
-//     ranks than are known                     over when told twice
-//   a request: no answer in time               suspect, unless answers or events came lately
-//   a request: 503                             suspect
-//   a request: broken off, garbage, 502, 504   looked at again at once; suspect when the next
-//                                              request fails before any succeeds
-//   a request: answer beyond a limit           nothing changes: who asked for it asked too much
-//   requests, and no token to anybody for      suspect            kept
-//     wedge_timeout
-//   it says that it sleeps                     draining           kept
+// | seen | the worker becomes | its blocks |
+// | connection refused: nothing listens | down | dropped immediately |
+// | no answer in time, no sign of life | suspect, then down | kept |
+// | no answer in time, but its answers or events arrived | as before | kept |
+// | connection broken off, host not reached (1) | probed again, suspect, then down | kept |
+// | /health answers 5xx | probed again, suspect, then down | kept |
+// | any other answer | alive | kept |
+// | an error of the router itself | as before | kept |
+// | the probe reports other event endpoints or ranks (2) | as before, probed again | kept |
+// | a request: no answer in time (3) | suspect | kept |
+// | a request: 503 | suspect | kept |
+// | a request: broken off, garbage, 502, 504 (4) | probed immediately | kept |
+// | a request: answer beyond a limit of the router (5) | as before | kept |
+// | it has requests, and no token came for wedge_timeout | suspect | kept |
+// | it reports that it sleeps | draining | kept |
 //
-// suspect: asked only where there is no other, until a probe after the back-off succeeds. A worker
-// that is suspect or down by timeouts alone stays routed while more than half of the workers are
-// so: then it is the load or the router, not they. That kept blocks are true is the event stream's
-// to say: while its connection stands they are.
+// (1) As before if its answers or events arrived.
+// (2) If the next probe reports the same, the change applies and the blocks are dropped.
+// (3) As before if its answers or events arrived lately.
+// (4) Suspect when the next request fails before any succeeds.
+// (5) The request was for too much. The worker is not at fault.
+//
+// A suspect worker gets requests only if there is no other, until a probe after the back-off
+// succeeds. Workers that are suspect or down by timeouts alone stay routed while they are more than
+// half of the workers. Then the load or the router is the cause.
+// Only the event stream decides whether kept blocks are true. They are true while its connection
+// lasts.
 namespace sightline::fleet {
 
+// Times and settings of the fleet.
 struct FleetOptions {
   Duration probe_interval = std::chrono::seconds(5);
   Duration suspect_backoff = std::chrono::milliseconds(500);  // after the first failure
-  Duration suspect_backoff_max = std::chrono::seconds(30);    // it doubles up to this
-  // So long may a worker hold requests and give no token to anybody; 0: for ever.
+  Duration suspect_backoff_max = std::chrono::seconds(30);    // the back-off doubles up to this
+  // A worker that holds requests and sends no token for this time is suspect. 0: never. The setting
+  // is `fleet.wedge_timeout`.
   Duration wedge_timeout = std::chrono::seconds(60);
-  // Names that the operator gave to the base model.
+  // Names that the operator gave to the base model (`model.served_names`).
   std::vector<std::string> base_names = {};
   LoadBook::Options load = {};
 };
 
-// A worker that computed so many whole blocks, and announced none within the time after that, is
-// said to announce nothing.
+// A worker that computed this many whole blocks, and whose events announced no block within this
+// time afterwards, counts as one that announces nothing.
 inline constexpr std::uint64_t kUnannouncedBlocksMin = 4;
 inline constexpr Duration kAnnounceTime = std::chrono::seconds(10);
 
-// All of a worker that the states of the others depend on.
+// All properties of a worker on which the states of the others depend.
 struct BlockSizeEvidence {
-  bool is_sound = false;  // alive, and nothing it says contradicts itself or the operator
+  // It is alive, and contradicts neither itself nor the operator.
+  bool is_sound = false;
   bool has_feed = false;
   BlockSize size;
 
   bool operator==(const BlockSizeEvidence&) const = default;
 };
 
+// A worker with its history. Only the fleet changes it, under its lock.
 struct Member {
+  // The worker as the next snapshot shows it, if it has changed.
   Worker view;
+  // The worker in the present snapshot. Null: there is no snapshot with it.
   std::shared_ptr<const Worker> published;
   Observations seen;
-  BlockSizeEvidence evidence;         // as when it was last compared with the others'
-  Ballot ballot;                      // as it is counted among the others'
-  bool is_counted_routed = false;     // in the fleet's SlowShare
-  bool is_counted_slow = false;       // likewise
+  BlockSizeEvidence evidence;         // as last compared.
+  Ballot ballot;                      // as last counted.
+  bool is_counted_routed = false;     // in the fleet's SlowShare.
+  bool is_counted_slow = false;       // in the fleet's SlowShare.
   bool is_probed = false;             // a probe is under way
-  Instant probe_began{};              // the last one
+  Instant probe_began{};              // of the last probe
   std::uint32_t failed_probes = 0;    // in a row
-  std::uint32_t failed_requests = 0;  // in a row, those while suspect not counted
+  std::uint32_t failed_requests = 0;  // in a row, without those while suspect
   std::optional<Instant> suspect_until;
-  std::optional<Discovery> told_otherwise;  // by the last probe, not believed yet
+  std::optional<Discovery> told_otherwise;  // by the last probe, not in force yet
   Instant next_probe;
-  // Its work, see note_work().
-  Instant moved_at{};           // gave a token last, or held no request
-  double generated_tokens = 0;  // as it told last
-  bool has_generated = false;   // it told more since the last look
+  // Its progress, see note_work().
+  Instant moved_at{};           // it last sent a token, or held no request
+  double generated_tokens = 0;  // as it last reported
+  bool has_generated = false;   // it reported more since the last look
   std::optional<Instant> wedged_until;
-  std::uint64_t announced_at = 0;            // its computed blocks when it last announced any
-  std::optional<Instant> unannounced_since;  // that there are kUnannouncedBlocksMin more
+  // Its computed blocks when it last announced any.
+  std::uint64_t announced_at = 0;
+  // Since when there are kUnannouncedBlocksMin more.
+  std::optional<Instant> unannounced_since;
 };
 
-// When something was seen of a worker, and whether bytes of its answers or events came meanwhile.
+// When a worker was probed or used, and whether bytes of its answers or events arrived meanwhile.
 struct Sighting {
   Instant now;
   bool shows_life = false;
 };
 
+// Returns a worker without history. Its first probe is due at `now`.
 Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book);
 BlockSizeEvidence evidence_of(const Member& member);
 
-// True: its feeds are to be given up.
+// Applies a failed probe. Returns whether the worker's feeds must be dropped.
 bool note_failed_probe(Member& member, const Probe& probe, Sighting moment,
                        const FleetOptions& options);
-// The worker answered. What it tells of itself is the caller's.
+// The worker answered. The caller applies what it reports.
 void note_life(Member& member, Instant now, const FleetOptions& options);
 
-// What the request's failure says of the worker.
+// What a failed request proves about the worker.
 enum class RequestBlame : std::uint8_t {
   None,     // nothing, or nothing new
-  Doubt,    // one failure: the next probe is due at once
+  Doubt,    // one failure, the next probe is due immediately
   Suspect,  // the worker is suspect
 };
+// Applies a failed request.
 RequestBlame note_failed_request(Member& member, const Error& error, Sighting moment,
                                  const FleetOptions& options);
 
-// What the probe tells of event endpoints and ranks, where that is to be taken over now.
+// Returns the event endpoints and ranks that the probe reports, if they apply now.
 std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now,
                                  const FleetOptions& options);
 
-// A look at what the worker does with the requests that this router sent it: whether it gives
-// tokens to anybody, as bytes of its answers or its own count tell, and whether it announces what
-// it computes. A worker that is wedged stays so until it gives a token, or wedge_timeout after it
-// held a request last. True: what is seen of it changed. To be called about once a second.
+// Checks how the worker progresses with this router's requests. Bytes of its answers or its own
+// count show whether it sends tokens. Its events show whether it announces the blocks that it
+// computes.
+// A wedged worker stays wedged until it sends a token, or until wedge_timeout after it last held a
+// request. Returns whether the observations changed. Call it about once a second.
 bool note_work(Member& member, Instant now, const FleetOptions& options);
-// Takes over how many tokens it generated, as it tells.
+// Applies the worker's own count of generated tokens.
 void note_generated(Member& member, const ServerLoad& load);
-// Whole blocks that it computed since it announced any.
+// Whole blocks that it computed since it last announced any.
 std::uint64_t unannounced_blocks(const Member& member);
 
-// Which of the worker's answers refuse the router's own calls, and what to do about it. Pure.
+// Sets which of the router's own calls the worker refuses, and the remedy. Pure.
 void note_refused_calls(Member& member, const Probe& probe);
 
-// How many workers are out by timeouts alone, of all that are routed or would be but for these.
+// How many workers are left out by timeouts alone, among all that are routed or would be without
+// them.
 struct SlowShare {
   std::int64_t routed = 0;
   std::int64_t slow = 0;
 
-  // Counts the member as it is in place of what it was; true: that was something else.
+  // Counts the member as it is now, instead of as it was. Returns whether that changed.
   bool count(Member& member);
+  // The member does not count any more.
   void leave(const Member& member);
-  // Too many to be left out.
+  // Too many are slow to leave them out.
   [[nodiscard]] bool is_large() const { return 2 * slow > routed; }
 };
 

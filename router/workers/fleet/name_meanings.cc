@@ -17,6 +17,7 @@ bool NameMeanings::recast(const Ballot& before, const Ballot& next, bool is_comp
   const AdapterNames adapters = adapters_;
   const std::size_t was = before.counts ? 1 : 0;
   const std::size_t is = next.counts ? 1 : 0;
+  // The new ballot is counted before the old one is removed, so no count passes through zero.
   for (const auto& [name, is_adapter] : next.is_adapter) {
     Count& count = counts_[name];
     ++count.listed;
@@ -27,6 +28,7 @@ bool NameMeanings::recast(const Ballot& before, const Ballot& next, bool is_comp
     --count.listed;
     (is_adapter ? count.adapter : count.base) -= was;
     settle(name, count, is_complete);
+    // Names of workers that left must not fill the memory.
     if (count.listed == 0) counts_.erase(name);
   }
   for (const auto& [name, is_adapter] : next.is_adapter) settle(name, counts_[name], is_complete);
@@ -35,6 +37,7 @@ bool NameMeanings::recast(const Ballot& before, const Ballot& next, bool is_comp
 
 void NameMeanings::settle(const std::string& name, Count& count, bool is_complete) {
   const bool is_tie = count.base == count.adapter;
+  // A tie keeps a settled meaning. An unsettled name falls to the base model below.
   if (is_tie && count.is_settled && count.listed > 0) return;
   count.is_settled = count.is_settled || (is_complete && !is_tie);
   if (count.adapter > count.base && !base_.contains(name)) {

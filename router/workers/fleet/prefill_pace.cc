@@ -10,8 +10,10 @@
 namespace sightline::fleet {
 
 void PrefillPace::learn(std::uint64_t computed_tokens, double seconds) {
+  // Clocks and counts come from outside, so impossible ones are ignored.
   if (computed_tokens < kTokensMin || !std::isfinite(seconds) || seconds <= 0) return;
   const MutexLock lock(mutex_);
+  // The oldest sample is replaced.
   samples_.at(learnt_++ % kSamples) = seconds / static_cast<double>(computed_tokens);
   seconds_per_token_ = fast_tenth();
 }

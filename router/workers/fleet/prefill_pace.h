@@ -11,31 +11,36 @@
 
 namespace sightline::fleet {
 
-// How long a worker takes for a prompt token that it has to compute, learnt from its answers: the
-// time from the choice to the first token over the tokens computed, of the fastest tenth of the
-// latest kSamples. To be told of answers alone that had no other prefill before them. The fastest,
-// since later ones may have shared their batches; not the single fastest, which may have reused
-// more than it told. Answers that computed few tokens tell more of other things.
+// How long a worker takes to compute a prompt token, by its answers. It is the time from the choice
+// to the first token, divided by the computed tokens.
+// Only answers without another prefill before them may be passed. Of the latest kSamples, the
+// fastest tenth counts, because others may have shared their batches. The single fastest one does
+// not count: it may have reused more than it reported. Answers with few computed tokens say more
+// about other things.
 // Thread safety: all methods from any thread.
 class PrefillPace {
  public:
+  // The least computed tokens of an answer that counts.
   static constexpr std::uint64_t kTokensMin = 256;
+  // The answers that count, the latest ones.
   static constexpr std::size_t kSamples = 128;
 
-  // An answer whose first token came after so long. Nothing is learnt of few tokens.
+  // An answer whose first token came after this time. Ignores answers with few tokens.
   void learn(std::uint64_t computed_tokens, double seconds);
-  // Nothing: none was learnt yet.
+  // Nothing: no answer has counted yet.
   [[nodiscard]] std::optional<double> seconds_per_token() const;
-  // Seconds that reused tokens spared the worker. Before anything is learnt they are kept, and
-  // counted with the first that come after.
+  // Returns the seconds that the worker saved by reuse of these tokens. Before the first sample the
+  // tokens are kept. The first call after it counts them too.
   double saved(std::uint64_t reused_tokens);
 
  private:
+  // The pace at the border of the fastest tenth.
   [[nodiscard]] double fast_tenth() const SL_REQUIRES(mutex_);
 
-  mutable Mutex mutex_;  // held for memory work only
+  // Held for memory work only.
+  mutable Mutex mutex_;
   std::array<double, kSamples> samples_ SL_GUARDED_BY(mutex_){};
-  std::size_t learnt_ SL_GUARDED_BY(mutex_) = 0;  // ever
+  std::size_t learnt_ SL_GUARDED_BY(mutex_) = 0;  // samples since construction
   double seconds_per_token_ SL_GUARDED_BY(mutex_) = 0;
   std::uint64_t uncounted_tokens_ SL_GUARDED_BY(mutex_) = 0;
 };

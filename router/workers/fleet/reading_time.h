@@ -9,18 +9,20 @@
 
 namespace sightline::fleet {
 
-// When a worker's queue and KV use were read last.
+// When a worker's queue and KV use were last read.
 // Thread safety: all methods from any thread.
 class ReadingTime {
  public:
+  // They were read now.
   void set(Instant now) { at_.store(now, std::memory_order_relaxed); }
-  // Nothing: never.
+  // Nothing: they were never read.
   [[nodiscard]] std::optional<Instant> at() const {
     const Instant at = at_.load(std::memory_order_relaxed);
     return at == Instant{} ? std::nullopt : std::optional(at);
   }
 
  private:
+  // Instant{}: never.
   std::atomic<Instant> at_ = Instant{};
 };
 

@@ -28,8 +28,8 @@ std::optional<std::string> Served::adapter(const std::optional<std::string>& mod
 
 namespace {
 
-// Of the workers that may take requests; where there are none, of the suspect ones: they are asked
-// then.
+// The longest prompt of the workers that may take requests. Without any, of the suspect ones,
+// because requests go to them then.
 std::uint32_t longest_prompt(const FleetSnapshot& fleet) {
   for (const bool as_last_resort : {false, true}) {
     std::uint32_t longest = 0;
@@ -43,6 +43,7 @@ std::uint32_t longest_prompt(const FleetSnapshot& fleet) {
       is_told = is_told && worker->max_model_len > 0;
       longest = std::max(longest, worker->max_model_len);
     }
+    // One worker without a reported limit may take any prompt.
     if (is_any) return is_told ? longest : 0;
   }
   return 0;
@@ -60,7 +61,7 @@ Served served_by(const FleetSnapshot& fleet) {
       served.models.add(model.id, is_adapter ? model.parent : "");
     }
     const std::uint32_t size = worker->block_size.tokens();
-    // The fleet lets only workers of one block size be precise.
+    // Only workers with one block size are precise, the fleet excludes the others.
     if (!is_sure && size > 0 && (worker->is_precise() || !served.block_size)) {
       served.block_size = size;
       is_sure = worker->is_precise();
@@ -85,6 +86,7 @@ bool serve_alike(const Worker& a, const Worker& b) {
 std::shared_ptr<const Served> ServedView::read() const {
   const auto snapshot = fleet_.snapshot();
   const auto latest = latest_.read();
+  // Most reads find the value of the present revision.
   if (latest->revision == snapshot->served_revision) return latest->served;
   auto served = std::make_shared<const Served>(served_by(*snapshot));
   latest_.publish(std::make_shared<const Entry>(Entry{snapshot->served_revision, served}));

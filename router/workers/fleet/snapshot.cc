@@ -23,6 +23,7 @@ std::shared_ptr<const Worker> FleetSnapshot::find(CacheId cache) const {
 Result<Done> check_serving(const FleetSnapshot& fleet) {
   const auto& workers = fleet.workers;
   const bool may_serve = std::any_of(workers.begin(), workers.end(), [](const auto& worker) {
+    // Suspect workers get requests if there is no other, so they count.
     return worker->is_routable() || worker->state == WorkerState::Suspect;
   });
   if (may_serve) return Done{};

@@ -15,24 +15,27 @@
 
 namespace sightline::fleet {
 
-// All workers at one moment. Immutable.
+// All workers at one moment. Immutable, so any thread may read it.
 struct FleetSnapshot {
+  // Rises with each snapshot.
   std::uint64_t revision = 0;
-  // Of the snapshot in which what the workers serve together last changed, or a later one; 0: there
-  // never was one.
+  // The revision of the snapshot in which Served last changed, or of a later one. 0: it never
+  // changed.
   std::uint64_t served_revision = 0;
-  std::vector<std::shared_ptr<const Worker>> workers;  // in the order of the configuration
-  std::uint32_t block_size = 0;  // tokens, of most workers whose events are followed; 0: not known
-  // Names that stand for adapters, as most workers list them; not null.
+  // In the order of the configuration.
+  std::vector<std::shared_ptr<const Worker>> workers;
+  // Tokens, of most followed workers, 0: not known.
+  std::uint32_t block_size = 0;
+  // The names of adapters, as most workers list them. Never null.
   std::shared_ptr<const AdapterNames> adapter_names = std::make_shared<const AdapterNames>();
 
-  // Nothing when there is no such worker.
+  // Returns null if no worker matches.
   [[nodiscard]] std::shared_ptr<const Worker> find(std::string_view name) const;
   [[nodiscard]] std::shared_ptr<const Worker> find(CacheId cache) const;
 };
 
-// Done while a worker may take a request, if only as a last resort. The error says how many there
-// are and what is the matter with the first.
+// Returns Done while a worker may take a request, even as the last resort. The error has their
+// number and the state of the first one.
 Result<Done> check_serving(const FleetSnapshot& fleet);
 
 }  // namespace sightline::fleet

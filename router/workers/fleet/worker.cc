@@ -37,6 +37,7 @@ LogLevel level_of(WorkerState state) {
 }
 
 bool Worker::serves(std::string_view model) const {
+  // A worker whose models are not known yet may serve any.
   return models.empty() || std::any_of(models.begin(), models.end(),
                                        [model](const auto& served) { return served.id == model; });
 }
@@ -75,6 +76,7 @@ void set_load(Worker& view, const ServerLoad& load) {
   view.waiting = load.waiting;
   view.kv_usage = load.kv_usage;
   for (Rank& rank : view.ranks) {
+    // The metrics of a single rank may carry any number.
     RankLoad own{rank.number, load.running, load.waiting, load.kv_usage,
                  load.ranks.size() == 1 ? load.ranks.front().gpu_blocks : 0};
     if (view.has_several_ranks()) {
@@ -95,6 +97,7 @@ void take_block_size(Worker& view, const AnnouncedBlockSize& latest) {
   std::vector<AnnouncedBlockSize> ranks;
   std::uint32_t tokens = latest.tokens;
   for (const Rank& rank : view.ranks) {
+    // A feed that begins again has no size. Another rank may still have one.
     if (!rank.feed) continue;
     ranks.push_back(rank.feed->block_size);
     if (tokens == 0) tokens = ranks.back().tokens;
@@ -107,6 +110,7 @@ void set_models(Worker& view, const std::vector<ServedModel>& models) {
   view.models = models;
   view.max_model_len = 0;
   for (const ServedModel& model : models) {
+    // The context of adapters is that of their base model.
     if (!model.parent.empty()) continue;
     view.max_model_len = std::max(view.max_model_len, model.max_model_len);
   }
@@ -114,10 +118,11 @@ void set_models(Worker& view, const std::vector<ServedModel>& models) {
 
 namespace {
 
-// Its models name the worker that serves them.
+// The owner that its models name shows the kind of server.
 std::string family_conflict(const Worker& worker) {
   for (const ServedModel& model : worker.models) {
     const family::Family* owner = families::owner_of(model.owner);
+    // An unknown owner may be any kind of server.
     if (owner == nullptr || owner == &families::family_of(worker.spec.family)) continue;
     return "it says that it is " + std::string(owner->title()) +
            ", configured is family=" + std::string(name_of(worker.spec.family)) +
@@ -136,7 +141,7 @@ std::string conflict_of(const Worker& worker, const Observations& seen) {
 
 namespace {
 
-// Of a worker that takes requests: what may be believed about its blocks.
+// Decides how far the blocks of a worker that takes requests count.
 WorkerStatus judge_blocks(const Worker& worker, const Observations& seen,
                           std::uint32_t common_block_size) {
   std::string conflict = conflict_of(worker, seen);
@@ -166,12 +171,12 @@ WorkerStatus judge_blocks(const Worker& worker, const Observations& seen,
   return {WorkerState::Ready, incomplete == worker.ranks.end() ? "" : incomplete->feed->incomplete};
 }
 
-// Silent or suspect, and not routed all the same.
+// Silent or suspect, and not kept routed.
 bool is_left_out(const Observations& seen) {
   return (seen.is_silent || seen.is_suspect) && !(seen.is_slow && seen.stays_routed);
 }
 
-// The ranks of a worker take requests by one URL: it ends as a whole.
+// The ranks share one URL, so they end together.
 bool is_drained_by_agent(const Worker& worker) {
   return std::any_of(worker.ranks.begin(), worker.ranks.end(),
                      [](const Rank& rank) { return rank.feed && rank.feed->draining; });
@@ -190,6 +195,7 @@ WorkerStatus judge(const Worker& worker, const Observations& seen,
   }
   if (!seen.is_alive) return {WorkerState::Down, seen.failure};
   if (seen.is_silent && is_left_out(seen)) return {WorkerState::Down, seen.failure};
+  // A worker that drains is shown as draining, even if it is suspect.
   if (worker.spec.drain) return {WorkerState::Draining, "drain=true: takes no new requests"};
   if (is_drained_by_agent(worker)) {
     return {WorkerState::Draining, "its agent was told to drain it: takes no new requests"};
@@ -200,6 +206,7 @@ WorkerStatus judge(const Worker& worker, const Observations& seen,
   if (is_left_out(seen)) return {WorkerState::Suspect, seen.failure};
   if (!seen.wedged.empty()) return {WorkerState::Suspect, seen.wedged};
   WorkerStatus status = judge_blocks(worker, seen, common_block_size);
+  // It is routed only because most workers are slow too.
   if (seen.is_silent || seen.is_suspect) {
     status.reason = joined(status.reason, seen.failure + ", as with most workers: it stays routed");
   }

@@ -21,18 +21,18 @@ namespace {
 
 using http::Failure;
 
-// What became of a call: the body of a 200, or why there is none.
+// The result of a call: the body of a 200, or why there is no body.
 struct Answer {
   Result<std::string> body;
-  int status = 0;        // 0: none came
-  bool refused = false;  // nobody listens there
+  int status = 0;        // 0: no answer came
+  bool refused = false;  // nothing listens there
 };
 
-// One GET. The key goes to that worker alone.
+// One GET. The key is sent only to this server.
 struct Question {
   http::ServerAddress engine;
   std::string path;
-  std::string api_key;  // empty: none
+  std::string api_key;  // empty: no key
 };
 
 Error unavailable(std::string_view message) {
@@ -41,8 +41,9 @@ Error unavailable(std::string_view message) {
 
 Error no_answer_in_time() { return worker_error(ErrorCode::Timeout, "no answer in time", true); }
 
-// Why an exchange failed, in words that stand behind a worker's name.
+// Returns why an exchange failed, in words that follow a worker's name.
 Error reason_of(const http::Exchange& exchange, Error error) {
+  // A failure of the router itself must not be blamed on the worker.
   if (error.blame == Blame::Internal) return error;
   if (exchange.connection_refused()) return unavailable("connection refused");
   if (error.code == ErrorCode::Timeout) return no_answer_in_time();
@@ -62,7 +63,7 @@ ErrorCode code_of(int status) {
   return status == 404 ? ErrorCode::NotFound : ErrorCode::Unavailable;
 }
 
-// The parts of a probe as they come in, in any order.
+// The parts of a probe as they arrive, in any order.
 struct ProbeParts {
   Probe probe;
   int missing = 4;
@@ -70,7 +71,7 @@ struct ProbeParts {
 
   void put() {
     if (--missing > 0) return;
-    // A server without /health is taken for healthy when it tells its models, or would.
+    // A server without /health counts as healthy if it reports its models, or would with a key.
     const bool has_models =
         probe.models.ok() || probe.models.error().code == ErrorCode::Unauthorized;
     if (!probe.health.ok() && probe.health.error().code == ErrorCode::NotFound && has_models) {
@@ -79,8 +80,9 @@ struct ProbeParts {
     done(std::move(probe));
   }
 
-  // Its status says all; the body does not matter.
+  // Only the status counts. The body has no meaning.
   void put_health(const Answer& answer) {
+    // A server that refuses the key is alive.
     const bool wants_key = code_of(answer.status) == ErrorCode::Unauthorized;
     if (!answer.body.ok() && answer.status != 200 && !wants_key) {
       probe.health = answer.body.error();
@@ -96,7 +98,7 @@ struct ProbeParts {
 struct WorkerClient::State {
   explicit State(const Options& client_options) : options(client_options) {}
 
-  // A call under way. Lives in its coroutine.
+  // A running call. Its coroutine owns it.
   struct Running {
     http::Exchange* exchange = nullptr;
     bool is_given_up = false;
@@ -111,15 +113,16 @@ struct WorkerClient::State {
   IoPool pool{{.io_threads = 1, .compute_threads = 0, .name = "fleet"}};
   http::Client client = make_client();
 
-  // Only the I/O thread. Calls are begun in their order, so at the stop all are in it.
+  // Only the I/O thread uses it. Calls begin in their order, so it has all of them when stop()
+  // cancels.
   std::unordered_set<Running*> calls;
 
   Mutex mutex;
   CondVar idle;
-  std::size_t unfinished SL_GUARDED_BY(mutex) = 0;  // calls begun and not called back
+  std::size_t unfinished SL_GUARDED_BY(mutex) = 0;  // begun and not called back
 
   http::Client make_client() {
-    // One for each worker, so that a probe opens none.
+    // One idle connection for each worker, so a probe opens no new connection for its first call.
     const http::ClientOptions kept{.idle_per_endpoint_max = 1,
                                    .idle_per_thread_max = std::numeric_limits<std::size_t>::max()};
     return options.names != nullptr ? http::Client(pool, kept, *options.names)
@@ -165,7 +168,7 @@ struct WorkerClient::State {
       int status = 0;
       Result<std::string> body = co_await body_of(exchange, request, status);
       running.exchange = nullptr;
-      // A worker ends kept connections when it likes; the next one is new.
+      // A worker may close an idle connection at any time. The next attempt uses a new one.
       if (exchange.kept_connection_closed()) continue;
       if (running.is_given_up) break;
       const bool refused = exchange.connection_refused();
@@ -174,13 +177,13 @@ struct WorkerClient::State {
     co_return Answer{no_answer_in_time()};
   }
 
-  // The body of a 200, else what the status means here.
+  // Returns the body of a 200, else the error that the status means.
   Task<Result<std::string>> body_of(http::Exchange& exchange, const http::Call& request,
                                     int& status) {
     auto begun = co_await exchange.start(request);
     if (!begun.ok()) co_return reason_of(exchange, std::move(begun).error());
     status = exchange.status();
-    // Read in any case, so that the connection can be kept.
+    // The body is read in any case, because the connection can be kept only then.
     auto body = co_await http::read_all(exchange, options.answer_bytes_max);
     if (status != 200) {
       co_return worker_error(code_of(status),
@@ -190,7 +193,8 @@ struct WorkerClient::State {
     co_return body;
   }
 
-  // On the I/O thread. Giving one up may end its coroutine at once, hence the copy.
+  // On the I/O thread. A cancelled call may end its coroutine immediately and leave `calls`, so
+  // this iterates over a copy.
   void give_up_all() {
     const std::vector<Running*> all(calls.begin(), calls.end());
     for (Running* running : all) running->give_up();
@@ -259,6 +263,7 @@ void WorkerClient::stop() {
   asio::post(state_->pool.context(0), [state = state_.get()] { state->give_up_all(); });
   {
     const MutexLock lock(state_->mutex);
+    // No callback may run after stop(), so it waits for all of them.
     state_->idle.wait(state_->mutex,
                       [this]() SL_REQUIRES(state_->mutex) { return state_->unfinished == 0; });
   }

@@ -15,40 +15,45 @@
 
 namespace sightline::fleet {
 
-// Low-rate calls to workers: health, models, event sources, metrics. They have an I/O thread of
-// their own: a large or slow answer delays no request. The connection of the last call to a worker
+// Calls to workers at a low rate: health, models, event sources, metrics. They have their own I/O
+// thread, so a large or slow answer delays no request. The connection of the last call to a worker
 // is kept for the next one.
-// Thread safety: all methods from one thread; callbacks run on the I/O thread.
+// Thread safety: all methods from one thread. Callbacks run on the I/O thread.
 class WorkerClient {
  public:
   struct Options {
-    std::chrono::milliseconds timeout{2'000};  // of a whole call
-    std::size_t answer_bytes_max = 4 << 20;    // vLLM's /metrics is about 70 KB
-    hosts::Lookup* names = nullptr;            // outlived by them; null: look-ups of its own
+    // Of a whole call.
+    std::chrono::milliseconds timeout{2'000};
+    // The /metrics of vLLM has about 70 KB.
+    std::size_t answer_bytes_max = 4 << 20;
+    // Outlives this object. Null: it has its own look-ups.
+    hosts::Lookup* names = nullptr;
   };
 
   explicit WorkerClient(const Options& options);
-  ~WorkerClient();  // as stop()
+  ~WorkerClient();  // calls stop()
   WorkerClient(const WorkerClient&) = delete;
   WorkerClient& operator=(const WorkerClient&) = delete;
 
-  // Asks /health, /v1/models and what the family's servers are asked for sources and load at once,
-  // and for their version where that is wanted. Calls back exactly once. The key, if any, goes
-  // along as bearer token; an answer 401 or 403 is ErrorCode::Unauthorized.
+  // Requests /health, /v1/models and the family's paths for event sources and load, at the same
+  // time. With AskVersion::Yes also its path for the version. Calls back exactly once. The key, if
+  // there is one, is sent as a bearer token. An answer 401 or 403 is ErrorCode::Unauthorized.
   enum class AskVersion : bool { No, Yes };
+  // The server to ask.
   struct Asked {
     http::ServerAddress address;
     const family::Family& family;
     std::string api_key = {};
   };
   void start_probe(const Asked& server, AskVersion ask_version, std::function<void(Probe)> done);
-  // Asks for the load only.
+  // Requests only the load.
   void start_load(const Asked& server, std::function<void(Result<ServerLoad>)> done);
-  // Asks whether the engine sleeps, a family that has the question. Errors: as of the parts of a
-  // probe; Corrupt for an answer that does not say.
+  // Asks whether the engine sleeps. The family must have a path for it. Errors: as in the parts of
+  // a probe, and Corrupt if the answer does not say it.
   void start_sleep(const Asked& server, std::function<void(Result<bool>)> done);
 
-  // Gives up what runs and waits for its callbacks. Nothing may be started after it. Idempotent.
+  // Cancels running calls and waits for their callbacks. No call may be started afterwards. May be
+  // called twice.
   void stop();
 
  private:

@@ -10,14 +10,14 @@ namespace {
 
 using contract::WorkerSpec;
 
-// FNV-1a, 64 bits.
+// FNV-1a with 64 bits. Fast and without secrets, which is enough to distinguish lists.
 class Fnv {
  public:
   void add(std::string_view text) {
     for (const char c : text) {
       value_ = (value_ ^ static_cast<std::uint8_t>(c)) * 0x100000001b3ULL;
     }
-    value_ *= 0x100000001b3ULL;  // as if a zero byte followed: where texts end counts too
+    value_ *= 0x100000001b3ULL;  // as if a zero byte followed: the ends of texts count too
   }
   [[nodiscard]] std::uint64_t value() const { return value_; }
 
@@ -55,6 +55,7 @@ std::vector<WorkerSpec> with_key_files(std::vector<WorkerSpec> workers,
   for (const WorkerSpec& worker : boot) {
     if (!worker.api_key_file.empty()) keys[{worker.host, worker.port}] = worker.api_key_file;
   }
+  // A worker without a key file in `boot` gets no key: a push cannot bring one.
   for (WorkerSpec& worker : workers) {
     const auto key = keys.find({worker.host, worker.port});
     if (key != keys.end()) worker.api_key_file = key->second;
@@ -63,6 +64,7 @@ std::vector<WorkerSpec> with_key_files(std::vector<WorkerSpec> workers,
 }
 
 InForce with_boot(const InForce& now, std::vector<WorkerSpec> boot) {
+  // The pushed list stays in force: a reread file must not undo a push.
   InForce next = now;
   next.boot = std::move(boot);
   if (now.pushed) {

@@ -14,45 +14,58 @@
 
 namespace sightline::lists {
 
-// Where the list of workers in force comes from, the weakest first.
+// Where the worker list in force comes from, the weakest source first.
 enum class Source : std::uint8_t {
-  None,   // there is no list
-  File,   // flags, environment and configuration file
-  Peers,  // pushed to another replica, which told it
-  Push,   // pushed here
+  // There is no list.
+  None,
+  // Flags, environment and configuration file.
+  File,
+  // Pushed to another replica, which sent it.
+  Peers,
+  // Pushed here.
+  Push,
 };
 inline constexpr std::array kSources = {Source::None, Source::File, Source::Peers, Source::Push};
 
-// "none", "file", "peers", "push": as in answers and metrics.
+// The source as responses and metrics name it: `none`, `file`, `peers` or `push`.
 std::string_view name_of(Source source);
 
-// Tells one list from another, generation and revision included. Vouches for nothing.
+// Differs between different lists, also by generation and revision. It detects differences, not
+// forgeries.
 std::uint64_t digest_of(const PushedWorkers& list);
 
-// The workers with the key files of those in `boot` that have the same host and port: a push names
-// no files, and a key goes where the file of this machine says, nowhere else.
+// Returns the workers with their key files. A worker gets the file of the worker in `boot` with the
+// same host and port. A push names no files. So a key only goes to the address that this machine's
+// own configuration gives.
 std::vector<contract::WorkerSpec> with_key_files(std::vector<contract::WorkerSpec> workers,
                                                  const std::vector<contract::WorkerSpec>& boot);
 
-// A pushed list as it came.
+// A pushed list as it arrived.
 struct PushedList {
   PushedWorkers list;
-  std::string body;  // which reads to it
+  // The text that became `list`.
+  std::string body;
+  // digest_of() the list.
   std::uint64_t digest = 0;
 };
 
-// The list that counts, and where it is from.
+// The list that counts, and where it comes from.
 struct InForce {
   Source source = Source::None;
-  std::shared_ptr<const PushedList> pushed;   // null: none was
-  std::vector<contract::WorkerSpec> workers;  // what the fleet is to have
-  std::vector<contract::WorkerSpec> boot;     // those of flags, environment and file
+  // Null: no list was pushed.
+  std::shared_ptr<const PushedList> pushed;
+  // The workers that the fleet should have.
+  std::vector<contract::WorkerSpec> workers;
+  // The workers of flags, environment and file.
+  std::vector<contract::WorkerSpec> boot;
+  // 0 if no list was pushed.
   [[nodiscard]] std::uint64_t generation() const { return pushed ? pushed->list.generation : 0; }
 };
 
-// What comes of a boot list: it counts until a list was pushed, afterwards only its keys do.
+// Returns the list in force after a new boot list. The boot list counts until a list is pushed.
+// From then on only its key files count.
 InForce with_boot(const InForce& now, std::vector<contract::WorkerSpec> boot);
-// What comes of a pushed list that judge() has let through.
+// Returns the list in force after a pushed list that judge() has accepted.
 InForce with_push(const InForce& now, std::shared_ptr<const PushedList> pushed, Source source);
 
 }  // namespace sightline::lists

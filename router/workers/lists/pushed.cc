@@ -15,7 +15,7 @@ namespace {
 using contract::NamedField;
 using contract::WorkerSpec;
 
-// A worker has a dozen fields: the rest of a body of that many values is no list.
+// A worker has a dozen fields. A body with more values than these is no list.
 constexpr std::size_t kValuesMax = kPushedWorkersMax * 32;
 constexpr std::size_t kDepthMax = 8;
 
@@ -23,12 +23,13 @@ Error refused(std::string message, std::string param) {
   return client_error(ErrorCode::InvalidArgument, std::move(message), std::move(param));
 }
 
-// Names that nobody reads are refused: a misspelt one must not pass as left out.
+// Unknown names are refused. Otherwise a misspelt field would look like an absent one.
 Result<Done> check_members(const json::Value& object, const std::set<std::string_view>& known) {
   std::set<std::string_view> seen;
   for (const json::Value& member : object) {
     const std::string name(member.name());
     if (!known.contains(name)) return refused("unknown member " + json::to_quoted(name), name);
+    // With two values for one name, it is not clear which one counts.
     if (!seen.insert(member.name()).second) {
       return refused("member " + json::to_quoted(name) + " is there twice", name);
     }
@@ -36,6 +37,7 @@ Result<Done> check_members(const json::Value& object, const std::set<std::string
   return Done{};
 }
 
+// `--worker` takes texts, so numbers and flags become texts.
 Result<std::string> field_text(const json::Value& value) {
   if (const auto text = value.string()) return std::string(*text);
   if (const auto number = value.integer()) return std::to_string(*number);
@@ -47,6 +49,7 @@ Result<WorkerSpec> read_worker(const json::Value& value) {
   if (!value.is(json::Kind::Object)) return refused("must be an object of a worker's fields", {});
   std::vector<NamedField> fields;
   for (const json::Value& member : value) {
+    // A named refusal instead of "unknown member": the reader learns where the key belongs.
     if (member.name() == "api_key_file") {
       return refused(
           "api_key_file: a push names no files of this machine; give it to a worker of the same "
@@ -75,6 +78,7 @@ Result<std::vector<WorkerSpec>> read_workers(const json::Value& list) {
       error.param = place;
       return error;
     }
+    // Names identify workers everywhere. Two workers with one name would share state.
     if (!names.insert(worker->name).second) {
       return refused(place + ": another worker has the name " + worker->name, place);
     }
@@ -134,12 +138,14 @@ Difference difference(const std::vector<WorkerSpec>& before, const std::vector<W
 }
 
 Verdict judge(std::string_view own_revision, const PushedWorkers* held, const PushedWorkers& next) {
+  // The revision is checked first: a generation of another revision means nothing here.
   if (next.revision != own_revision) return Verdict::OtherRevision;
   const std::uint64_t latest =
       held == nullptr ? kFirstGenerationMax : held->generation + kGenerationStepMax;
   if (next.generation > latest) return Verdict::TooFar;
   if (held == nullptr || next.generation > held->generation) return Verdict::TakeOver;
   if (next.generation < held->generation) return Verdict::Older;
+  // Two lists with one generation are a mistake of the pusher. The router keeps the present one.
   return next.workers == held->workers ? Verdict::Same : Verdict::Forked;
 }
 

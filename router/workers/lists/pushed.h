@@ -13,50 +13,65 @@
 
 namespace sightline::lists {
 
-inline constexpr std::size_t kPushBytesMax = 4 << 20;  // of a body, as of a configuration file
+// The most bytes of a body. A configuration file has the same limit.
+inline constexpr std::size_t kPushBytesMax = 4 << 20;
+// The most workers of a list.
 inline constexpr std::size_t kPushedWorkersMax = 10'000;
-inline constexpr std::size_t kRevisionBytesMax = 63;  // of a Kubernetes label's value
-// The first list that is pushed may have any generation up to the first of these, and each later
-// one as much as the second more than the one held: so no list is the last that can be pushed.
-// Those who count, and those who take the time in nanoseconds, never come near either.
+// The most bytes of a revision: the longest value of a Kubernetes label.
+inline constexpr std::size_t kRevisionBytesMax = 63;
+// The first pushed list may have any generation up to kFirstGenerationMax. Each later one may
+// exceed the present one by up to kGenerationStepMax. So no list can use up all generations.
+// Pushers that count, or that use the time in nanoseconds, never come near either limit.
 inline constexpr std::uint64_t kFirstGenerationMax = 1ULL << 62U;
 inline constexpr std::uint64_t kGenerationStepMax = 1ULL << 56U;
 
-// A list of workers that somebody pushes, all of them at once.
+// A pushed list of workers. It is always complete.
 struct PushedWorkers {
-  std::string revision;  // of the index; lists of another one are not for this router
-  // From 1 on, counted up by who pushes, with each change; of two the higher one is the later.
+  // Of the index. Lists of another revision are refused.
+  std::string revision;
+  // From 1 on. The pusher counts it up with each change. Of two lists the one with the higher
+  // generation is newer.
   std::uint64_t generation = 1;
   std::vector<contract::WorkerSpec> workers;
   bool operator==(const PushedWorkers&) const = default;
 };
 
 // Reads the body of PUT /v1/workers: {"revision", "generation", "workers": [{fields of --worker}]}.
-// A field's value is a string, a whole number or true/false. api_key_file is refused: a pusher must
-// not have the router read files and send them to hosts of its choice. Errors, blamed on the
-// client: InvalidArgument that names place and rule ("workers[3]: …"), TooLarge.
+// The value of a field is a string, a whole number or true/false.
+// api_key_file is refused. Otherwise a pusher could make the router read its files and send them to
+// any host.
+// Errors, blamed on the client: InvalidArgument with place and rule ("workers[3]: …"), TooLarge.
 Result<PushedWorkers> parse_pushed_workers(std::string body);
 
-// What one list has that another had not, by the workers' names, in the order of the lists.
+// How two lists differ: the names of the workers, in the order of the lists.
 struct Difference {
   std::vector<std::string> added;
   std::vector<std::string> removed;
   std::vector<std::string> changed;
   std::vector<std::string> kept;
 };
+// Compares by name. Workers with other fields are `changed`.
 Difference difference(const std::vector<contract::WorkerSpec>& before,
                       const std::vector<contract::WorkerSpec>& after);
 
+// What to do with a pushed list.
 enum class Verdict : std::uint8_t {
+  // Its generation is the next: put it in force.
   TakeOver,
-  Same,           // the list that is held: nothing to do
-  OtherRevision,  // not for this router
-  Older,          // a lower generation than the one held
-  Forked,         // the generation that is held, with other workers
-  TooFar,         // a generation beyond kFirstGenerationMax or kGenerationStepMax
+  // The present list: do nothing.
+  Same,
+  // Not for this router.
+  OtherRevision,
+  // A lower generation than the present one.
+  Older,
+  // The present generation with other workers.
+  Forked,
+  // Beyond kFirstGenerationMax or kGenerationStepMax.
+  TooFar,
 };
 
-// What is to be done with a pushed list. held: the pushed list in force, null before the first.
+// Decides what to do with a pushed list. `held` is the pushed list in force, null before the first
+// one.
 Verdict judge(std::string_view own_revision, const PushedWorkers* held, const PushedWorkers& next);
 
 }  // namespace sightline::lists

@@ -22,6 +22,7 @@ Cost cost_of(const Job& job, const Candidate& candidate, const contract::Routing
   cost.overlap_credit_blocks = weights.overlap_credit * candidate.gpu_blocks +
                                weights.host_credit * candidate.cpu_blocks +
                                weights.disk_credit * candidate.storage_blocks;
+  // A large credit must not make other work look cheaper, so prefill never falls below 0.
   cost.prefill_blocks = weights.prefill_load_scale *
                         std::max(0.0, cost.raw_prefill_blocks - cost.overlap_credit_blocks);
   cost.decode_blocks = weights.decode_load_scale *

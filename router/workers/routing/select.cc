@@ -13,7 +13,7 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-// Keeps the indices with the least key.
+// Keeps the indices whose key is least.
 template <class Key>
 void keep_least(Indices& indices, Key key) {
   auto least = key(indices.front());
@@ -21,28 +21,32 @@ void keep_least(Indices& indices, Key key) {
   std::erase_if(indices, [&](std::size_t i) { return key(i) > least; });
 }
 
-// Blocks of work booked on a candidate, weighted as in its cost.
+// The booked work of a candidate in blocks, weighted as in its cost.
 double load_of(const Job& job, const Candidate& candidate,
                const contract::RoutingSettings& weights) {
   return weights.prefill_load_scale * candidate.active_prefill_tokens / job.block_size +
          weights.decode_load_scale * candidate.active_blocks;
 }
 
+// See Score::recompute_blocks.
 void charge_recomputation(const Job& job, std::span<const Candidate> candidates,
                           const contract::RoutingSettings& weights, std::vector<Score>& scores) {
   const auto credit = [&](std::size_t i) { return scores[i].cost.overlap_credit_blocks; };
   const auto load = [&](std::size_t i) { return load_of(job, candidates[i], weights); };
   std::size_t home = 0;
   for (std::size_t i = 1; i < scores.size(); ++i) {
+    // Credits are compared first. Equal credits are decided by the lower load.
     if (std::pair(credit(i), -load(i)) > std::pair(credit(home), -load(home))) home = i;
   }
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const double again = weights.prefill_load_scale * (credit(home) - credit(i));
+    // If the home is not busier, the request can go there, and no charge is needed.
     scores[i].recompute_blocks =
         std::clamp(load(home) - load(i), 0.0, weights.recompute_weight * again);
   }
 }
 
+// See kSpreadWeight.
 void charge_recent_work(std::span<const Candidate> candidates, std::vector<Score>& scores) {
   double least = candidates.front().recent_prefill_blocks;
   for (const Candidate& c : candidates) least = std::min(least, c.recent_prefill_blocks);
@@ -79,7 +83,7 @@ double tolerance_blocks(const Job& job, const contract::RoutingSettings& setting
          settings.tie_tolerance_ratio * static_cast<double>(touched_blocks(job));
 }
 
-// Indices of the candidates whose charged cost is within the tolerance of the least.
+// The candidates whose charged cost exceeds the least by at most the tolerance.
 Indices tied_by_cost(const std::vector<Score>& scores, double tolerance) {
   Indices tied = all_of(scores.size());
   double least = scores.front().charged();
@@ -88,7 +92,8 @@ Indices tied_by_cost(const std::vector<Score>& scores, double tolerance) {
   return tied;
 }
 
-// True if the chosen one is ahead only because recent work is charged.
+// Whether the chosen candidate costs less than another one only because of the charge for recent
+// work.
 bool is_spread(const Decision& decision, double tolerance) {
   const double chosen = decision.scores[decision.chosen].without_spread();
   return std::any_of(decision.scores.begin(), decision.scores.end(), [&](const Score& other) {
@@ -100,6 +105,8 @@ void break_ties(Indices tied, std::span<const Candidate> candidates, Decision& d
   decision.chosen = tied.front();
   decision.reason = Reason::LeastCost;
   if (tied.size() == 1) return;
+  // The order of docs/routing.md: fewest requests, then KV use, then by chance. If one rule leaves
+  // a tie, the next one decides.
   keep_least(tied, [&](std::size_t i) { return candidates[i].in_flight; });
   decision.chosen = tied.front();
   decision.reason = Reason::FewestInFlight;
@@ -114,6 +121,7 @@ void break_ties(Indices tied, std::span<const Candidate> candidates, Decision& d
 void pick_by_cost(double tolerance, std::span<const Candidate> candidates, Decision& decision,
                   Rng& rng) {
   break_ties(tied_by_cost(decision.scores, tolerance), candidates, decision, rng);
+  // The reason names the charge even if a tie was broken by another rule.
   if (is_spread(decision, tolerance)) decision.reason = Reason::Spread;
 }
 
@@ -154,6 +162,7 @@ Decision select(const Job& job, std::span<const Candidate> candidates, const Cho
   SL_CHECK(!candidates.empty());
   const contract::RoutingSettings& settings = choice.settings;
   Decision decision;
+  // Also for policies that do not use the costs: /v1/explain shows them.
   decision.scores = score_all(job, candidates, settings);
   if (candidates.size() == 1) return decision;
   switch (settings.policy) {

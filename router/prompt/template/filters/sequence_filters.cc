@@ -23,7 +23,8 @@ bool flag(const Value* value, bool fallback) {
   return value == nullptr ? fallback : value->is_true();
 }
 
-// attribute="a.b.0": the item's part at that path. Null or None: the item itself.
+// Returns the part of an item at a path, for example attribute="a.b.0". Without an attribute, or
+// with `None`, it returns the item.
 Result<Value> part_of(const Value& item, const Value* attribute, const Value* fallback) {
   if (attribute == nullptr || attribute->is_none()) return item;
   if (attribute->as_integer()) return python::item_of(item, *attribute);
@@ -36,6 +37,7 @@ Result<Value> part_of(const Value& item, const Value* attribute, const Value* fa
     const bool is_index = error == std::errc{} && end == step.data() + step.size() && index >= 0;
     value = SL_TRY(
         python::item_of(value, is_index ? Value::integer(index) : Value::text(std::string(step))));
+    // The default replaces a missing part at every step of the path, as in Jinja2.
     const bool is_missing = value.is_undefined() && fallback != nullptr && !fallback->is_none();
     if (is_missing) value = *fallback;
   }
@@ -44,6 +46,7 @@ Result<Value> part_of(const Value& item, const Value* attribute, const Value* fa
 
 Value folded(const Value& value, bool is_case_sensitive) {
   const auto text = value.as_text();
+  // Without case_sensitive, Jinja2 compares texts in lower case.
   if (is_case_sensitive || !text) return value;
   return Value::text(python::to_lower(*text));
 }
@@ -65,10 +68,12 @@ Result<std::vector<Keyed>> keyed_items(const Application& filter, const Value* a
   return keyed;
 }
 
-// Stable, and ascending or descending as Python's sort(reverse=…): equal items keep their order.
+// Sorts in ascending order, or in descending order as Python's sort(reverse=True). The sort is
+// stable in both cases: equal items keep their order.
 Result<Done> sort_by_key(std::vector<Keyed>& keyed, bool is_reverse, python::Meter& meter) {
   std::optional<Error> failure;
   std::stable_sort(keyed.begin(), keyed.end(), [&](const Keyed& a, const Keyed& b) {
+    // After a failure the order does not matter. The comparison must still be consistent.
     if (failure || meter.is_exhausted()) return false;
     auto result =
         is_reverse ? python::less(b.key, a.key, meter) : python::less(a.key, b.key, meter);
@@ -88,6 +93,7 @@ Result<Value> run_list(const Application& filter) {
 }
 
 Result<Value> run_first(const Application& filter) {
+  // Reads the first item without a copy of all items.
   if (filter.value.as_items() && !filter.value.as_items()->empty()) {
     return filter.value.as_items()->front();
   }
@@ -98,6 +104,7 @@ Result<Value> run_first(const Application& filter) {
 
 Result<Value> run_last(const Application& filter) {
   const auto* sequence = filter.value.get_if<python::Sequence>();
+  // reversed() of a generator raises an exception in Python.
   if (sequence != nullptr && sequence->kind == SequenceKind::Generator) {
     return invalid("'generator' object is not reversible");
   }
@@ -136,6 +143,7 @@ Result<Value> run_items(const Application& filter) {
   std::vector<Value> pairs;
   if (!filter.meter.spend(dict->size())) return Value();
   for (const auto& [key, value] : dict->entries()) {
+    // Each item is a pair of key and value, as in Python.
     pairs.push_back(Value::list({key, value}, SequenceKind::Tuple));
   }
   return Value::list(std::move(pairs), SequenceKind::Generator);
@@ -163,7 +171,8 @@ Result<Value> run_dictsort(const Application& filter) {
   return Value::list(std::move(pairs));
 }
 
-// attribute="a,b.c" sorts by several parts: the key is a list of them, also of a single one.
+// Returns the key for sorting. attribute="a,b.c" means several parts. The key is always a list of
+// them.
 Result<Value> sort_key_of(const Value& item, const Value* attribute, bool is_case_sensitive) {
   const auto paths = attribute == nullptr ? std::nullopt : attribute->as_text();
   std::vector<Value> parts;
@@ -197,9 +206,11 @@ Result<Value> run_unique(const Application& filter) {
   const auto bound =
       SL_TRY(python::bind("unique", filter.arguments, {"case_sensitive", "attribute"}, 0));
   const auto keyed = SL_TRY(keyed_items(filter, bound[1], flag(bound[0], false)));
+  // Values have no hash here, so the keys are searched one by one. The meter limits this work.
   std::vector<const Value*> seen;
   std::vector<Value> items;
   for (const Keyed& entry : keyed) {
+    // Jinja2 collects the keys in a set, which needs hashable keys.
     if (!python::is_hashable(entry.key)) {
       return invalid("unhashable type: '" + std::string(entry.key.type_name()) + "'");
     }
@@ -218,6 +229,7 @@ Result<Value> run_extreme(const Application& filter) {
       SL_TRY(python::bind(filter.name, filter.arguments, {"case_sensitive", "attribute"}, 0));
   const auto keyed = SL_TRY(keyed_items(filter, bound[1], flag(bound[0], false)));
   if (keyed.empty()) return Value::undefined("No aggregated item, sequence was empty.");
+  // Of equal items the first one is the result, as in Python.
   const Keyed* best = &keyed.front();
   for (const Keyed& entry : std::span(keyed).subspan(1)) {
     const bool is_better = filter.name == "max"
@@ -234,12 +246,14 @@ Result<Value> run_sum(const Application& filter) {
   const auto items = SL_TRY(python::items_of(filter.value, filter.meter));
   for (const Value& item : items) {
     const Value part = SL_TRY(part_of(item, bound[0], nullptr));
+    // This addition has the rules of Python's "+". The sum of lists therefore needs a list as its
+    // start.
     total = SL_TRY(python::arithmetic(python::Arithmetic::Add, total, part, filter.meter));
   }
   return total;
 }
 
-// What stands behind the name in map("name", …) and select("name", …).
+// Returns the arguments after the name in map("name", …) and select("name", …).
 Arguments without_first(const Arguments& arguments, std::size_t count) {
   Arguments rest = arguments;
   rest.positional.erase(rest.positional.begin(),
@@ -248,6 +262,7 @@ Arguments without_first(const Arguments& arguments, std::size_t count) {
 }
 
 Result<Value> run_map(const Application& filter) {
+  // Jinja2 maps nothing if the value counts as false.
   if (!filter.value.is_true()) return Value::list({}, SequenceKind::Generator);
   const Arguments& arguments = filter.arguments;
   const auto items = SL_TRY(python::items_of(filter.value, filter.meter));
@@ -268,7 +283,7 @@ Result<Value> run_map(const Application& filter) {
   return Value::list(std::move(mapped), SequenceKind::Generator);
 }
 
-// select, reject and their attr forms.
+// select, reject, selectattr and rejectattr.
 Result<Value> run_select(const Application& filter) {
   if (!filter.value.is_true()) return Value::list({}, SequenceKind::Generator);
   const auto& positional = filter.arguments.positional;
@@ -287,6 +302,7 @@ Result<Value> run_select(const Application& filter) {
   for (const Value& item : items) {
     if (!filter.meter.spend()) break;
     const Value part = SL_TRY(part_of(item, by_attribute ? &positional[0] : nullptr, nullptr));
+    // Without a test, the truth of the part decides.
     const bool holds =
         test ? SL_TRY(apply_test(Application{*test, part, rest, filter.meter})) : part.is_true();
     if (holds == keeps) kept.push_back(item);

@@ -8,7 +8,7 @@
 #include "router/prompt/template/python/print.h"
 #include "router/prompt/template/python/text.h"
 
-// The tests behind "is".
+// The tests after "is".
 namespace sightline::filters {
 namespace {
 
@@ -35,17 +35,20 @@ Result<bool> is_number(const Application& test) { return test.value.as_real().ha
 Result<bool> is_float(const Application& test) { return test.value.get_if<double>() != nullptr; }
 
 Result<bool> is_boolean(const Application& test) {
+  // The tests true and false hold only for bools, and not for 1 and 0.
   const bool* flag = test.value.get_if<bool>();
   if (test.name == "boolean") return flag != nullptr;
   return flag != nullptr && *flag == (test.name == "true");
 }
 
 Result<bool> is_integer(const Application& test) {
+  // A bool is no integer in Jinja2, although Python's bool is a subclass of int.
   return test.value.get_if<std::int64_t>() != nullptr ||
          test.value.get_if<python::BigInteger>() != nullptr;
 }
 
-// Has a length and an index operator; Undefined has both and fails only when they are used.
+// True for values with a length and an index operator. Undefined has both, which fail only when
+// they are used.
 Result<bool> is_sequence(const Application& test) {
   const auto* sequence = test.value.get_if<python::Sequence>();
   if (sequence != nullptr) return sequence->kind <= SequenceKind::Tuple;
@@ -58,12 +61,14 @@ Result<bool> is_iterable(const Application& test) {
 }
 
 Result<bool> has_case(const Application& test) {
+  // Jinja2 tests the printed value.
   const std::string text = python::str_of(test.value, test.meter);
   return test.name == "lower" ? python::is_lower(text) : python::is_upper(text);
 }
 
 Result<bool> is_same(const Application& test) {
   const Value& other = argument(test);
+  // Python's `is` compares addresses. Here scalars are the same if they are equal.
   const bool are_scalars = test.value.depth() == 0 && other.depth() == 0;
   if (test.value.type_name() != other.type_name()) return false;
   if (are_scalars) return python::equals(test.value, other, test.meter);
@@ -139,7 +144,7 @@ constexpr NamedTest kTests[] = {
     {"upper", 0, has_case},
 };
 
-// The operators that may be named as tests: select("==", 3).
+// Operators that may be the name of a test, for example select("==", 3).
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"==", "eq"}, {"!=", "ne"}, {"<", "lt"}, {"<=", "le"}, {">", "gt"}, {">=", "ge"}};
 
@@ -156,6 +161,7 @@ Result<bool> apply_test(const Application& application) {
     return client_error(ErrorCode::Unsupported, "No test named '" + std::string(name) + "'.");
   }
   const auto& arguments = application.arguments;
+  // Tests take no keyword arguments.
   if (!arguments.named.empty() || arguments.positional.size() != found->argument_count) {
     return client_error(ErrorCode::InvalidArgument, "test '" + std::string(name) + "' takes " +
                                                         std::to_string(found->argument_count) +

@@ -12,21 +12,20 @@
 #include "router/prompt/template/python/print.h"
 #include "router/prompt/template/python/text.h"
 
-// Filters on texts, numbers and values as such; those that go through items are in
-// sequence_filters.cc.
+// Filters on texts, numbers and single values. Filters that visit items are in sequence_filters.cc.
 namespace sightline::filters {
 namespace {
 
 using python::Value;
 
-// Digits that round() keeps.
+// The most digits of round(). They limit the buffer below.
 constexpr std::int64_t kRoundDigitsMax = 300;
 
 Error invalid(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-// What soft_str makes of a value: text stays itself, all else is printed.
+// Converts a value as soft_str does. A text stays as it is, other values are printed.
 Value soft_text(const Application& filter) {
   if (filter.value.as_text()) return filter.value;
   return Value::text(python::str_of(filter.value, filter.meter));
@@ -43,6 +42,7 @@ Result<Value> run_default(const Application& filter) {
 
 // Filters that are a method of the printed value.
 Result<Value> run_text_method(const Application& filter) {
+  // Jinja2 prints other values before it calls the method.
   const Value text = soft_text(filter);
   const std::string_view name = filter.name == "trim" ? "strip" : filter.name;
   const auto method = python::find_method(text, name);
@@ -52,7 +52,8 @@ Result<Value> run_text_method(const Application& filter) {
 
 Result<Value> run_string(const Application& filter) { return soft_text(filter); }
 
-// Words begin behind white space, hyphens and opening brackets (Jinja2's own rule, not str.title).
+// Words begin after white space, hyphens and opening brackets. This is Jinja2's own rule, which
+// differs from str.title.
 Result<Value> run_title(const Application& filter) {
   const Value value = soft_text(filter);
   const std::string_view text = *value.as_text();
@@ -91,6 +92,7 @@ Result<Value> run_indent(const Application& filter) {
       margin = *text;
     } else {
       const auto width = bound[0]->as_integer();
+      // The width comes from the template. The steps limit the size of the margin.
       if (!width ||
           !filter.meter.spend_text(static_cast<std::size_t>(std::max<std::int64_t>(*width, 0)))) {
         return python::type_error(*bound[0], "indent: width must be a number or a text");
@@ -105,6 +107,7 @@ Result<Value> run_indent(const Application& filter) {
     return python::type_error(filter.value, "indent: expected a text, got '" +
                                                 std::string(filter.value.type_name()) + "'");
   }
+  // Jinja2 adds a line break here, and splits the lines after it.
   const std::string text = std::string(*given) + "\n";
   const auto lines = python::split_lines(text, false);
   std::string out = indents_first ? margin : "";
@@ -132,6 +135,8 @@ Result<Value> run_format(const Application& filter) {
 }
 
 std::optional<double> parse_real(std::string_view text) {
+  // Python accepts white space around a number, underscores in it and a plus sign. from_chars()
+  // does not.
   std::string digits(python::strip(text, python::Side::Both));
   std::erase(digits, '_');
   if (digits.starts_with('+')) digits.erase(0, 1);
@@ -154,9 +159,10 @@ std::optional<std::int64_t> parse_integer(std::string_view text, int base) {
   return value;
 }
 
-// int(real); nothing for infinities and NaN.
+// int(real). Returns nothing for infinities and NaN.
 std::optional<Value> truncated(double real) {
   if (!std::isfinite(real)) return std::nullopt;
+  // A value beyond this limit does not fit into 64 bits.
   if (std::fabs(real) < 0x1p63) return Value::integer(static_cast<std::int64_t>(real));
   std::array<char, 400> digits{};
   std::snprintf(digits.data(), digits.size(), "%.0f", real);
@@ -168,6 +174,7 @@ Result<Value> run_int(const Application& filter) {
   const Value fallback = bound[0] == nullptr ? Value::integer(0) : *bound[0];
   const std::int64_t base = bound[1] == nullptr ? 10 : bound[1]->as_integer().value_or(10);
   const Value& value = filter.value;
+  // Undefined is an error, and does not give the default.
   if (value.is_undefined()) return python::type_error(value, {});
   if (const auto text = value.as_text()) {
     if (base < 2 || base > 36) return fallback;
@@ -201,6 +208,7 @@ Result<Value> run_abs(const Application& filter) {
         value, "bad operand type for abs(): '" + std::string(value.type_name()) + "'");
   }
   if (*real < 0) return python::negate(value);
+  // abs(True) is the integer 1.
   return value.as_integer() ? Value::integer(*value.as_integer()) : value;
 }
 
@@ -217,9 +225,11 @@ Result<Value> run_round(const Application& filter) {
     return client_error(ErrorCode::Unsupported, "round: only 0 to 300 digits are supported");
   }
   if (method == "common") {
+    // round(True) is the integer 1.
     if (filter.value.as_integer()) return Value::integer(*filter.value.as_integer());
     const bool is_big = filter.value.get_if<python::BigInteger>() != nullptr;
     if (is_big || !std::isfinite(*real)) return filter.value;
+    // A double may have 309 digits before the point and 300 after it.
     std::array<char, 700> buffer{};
     std::snprintf(buffer.data(), buffer.size(), "%.*f", static_cast<int>(digits), *real);
     return Value::real(std::strtod(buffer.data(), nullptr));
@@ -227,6 +237,7 @@ Result<Value> run_round(const Application& filter) {
   if (method != "ceil" && method != "floor") {
     return invalid("method must be common, ceil or floor");
   }
+  // This is Jinja2's own formula, with the same rounding errors.
   const double scale = std::pow(10.0, static_cast<double>(digits));
   const double scaled = *real * scale;
   return Value::real((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
@@ -235,7 +246,7 @@ Result<Value> run_round(const Application& filter) {
 Result<Value> run_attr(const Application& filter) {
   const auto bound = SL_TRY(python::bind("attr", filter.arguments, {"name"}, 1));
   const std::string name = python::str_of(*bound[0], filter.meter);
-  // Attributes only: a dict's items are none.
+  // attr reads attributes only. The items of a dict are not attributes.
   if (filter.value.as_dict() != nullptr && !python::find_method(filter.value, name)) {
     return Value::undefined("'dict object' has no attribute '" + name + "'");
   }
@@ -249,6 +260,7 @@ Result<Value> run_tojson(const Application& filter) {
   style.ensure_ascii = bound[0] != nullptr && bound[0]->is_true();
   style.sort_keys = bound[3] != nullptr && bound[3]->is_true();
   if (bound[1] != nullptr && !bound[1]->is_none()) {
+    // json.dumps has this separator if an indentation is set.
     style.item_separator = ",";
     if (const auto text = bound[1]->as_text()) {
       style.indent = std::string(*text);

@@ -20,37 +20,40 @@
 
 namespace sightline::jinja {
 
-// Puts the line in front of an operation's error.
+// Adds the line to the error of an operation.
 template <class T>
 Result<T> located(std::uint32_t line, Result<T> result) {
   if (result.ok()) return result;
   return error_at(line, result.error().code, result.error().message);
 }
 
-// Variables of one block; names point into the syntax tree.
+// The variables of one block. The names are views of the syntax tree.
 struct Scope {
   Scope* parent = nullptr;
-  // A macro keeps looking at this scope after its block has ended.
+  // True if a macro may look names up here after the block has ended. The scope is then not reused.
   bool is_captured = false;
   std::vector<std::pair<std::string_view, Value>> variables;
 
+  // Returns a variable of this scope, without its parents, or null.
   [[nodiscard]] const Value* find_here(std::string_view name) const;
+  // Sets a variable of this scope.
   void set(std::string_view name, Value value);
 };
 
-// namespace(…): the one kind of value that a template can change.
+// namespace(…): the only kind of value that a template can change.
 class Namespace final : public python::Foreign {
  public:
   [[nodiscard]] std::string_view type_name() const override { return "Namespace"; }
   [[nodiscard]] Result<Value> attribute(std::string_view name) override;
-  // Errors: InvalidArgument for names that begin with an underscore (transformers' sandbox).
+  // Errors: InvalidArgument for names that begin with an underscore, as in the sandbox of
+  // transformers.
   Result<Done> set(std::string_view name, Value value);
 
  private:
   std::vector<std::pair<std::string, Value>> attributes_;
 };
 
-// A macro, or the body of a call block that the called macro sees as caller().
+// A macro, or the body of a call block, which the called macro sees as caller().
 class Macro final : public python::Foreign {
  public:
   Macro(const Statement& definition, Scope& scope) : definition_(definition), scope_(scope) {}
@@ -58,7 +61,7 @@ class Macro final : public python::Foreign {
   [[nodiscard]] bool is_callable() const override { return true; }
   [[nodiscard]] Result<Value> attribute(std::string_view name) override;
   [[nodiscard]] const Statement& definition() const { return definition_; }
-  // Where the macro was defined; its free names are looked up there when it runs.
+  // The scope of its definition, where its free names are looked up.
   [[nodiscard]] Scope& scope() const { return scope_; }
 
  private:
@@ -68,7 +71,7 @@ class Macro final : public python::Foreign {
 
 enum class FunctionName : std::uint8_t { Range, Dict, Namespace, RaiseException, StrftimeNow };
 
-// A function that every template has.
+// A function that every template can call.
 class Function final : public python::Foreign {
  public:
   explicit Function(FunctionName name) : name_(name) {}
@@ -83,14 +86,14 @@ class Function final : public python::Foreign {
 
 class Evaluator;
 
-// One run of a for statement, and what its body sees as `loop`. Items are filtered as they are
-// reached: the condition may depend on what the body did.
+// One run of a for statement, and the object that its body sees as `loop`. Items are filtered only
+// when they are needed, because the condition may depend on the effects of the body.
 class Loop final : public python::Foreign {
  public:
   Loop(Evaluator& evaluator, const Statement& statement, Scope& scope, std::vector<Value> items)
       : evaluator_(evaluator), statement_(statement), scope_(scope), items_(std::move(items)) {}
 
-  // Moves to the next item; false at the end.
+  // Moves to the next item. Returns false at the end.
   Result<bool> advance();
   [[nodiscard]] const Value& current() const { return *current_; }
 
@@ -98,7 +101,7 @@ class Loop final : public python::Foreign {
   [[nodiscard]] Result<Value> attribute(std::string_view name) override;
 
  private:
-  // Reads items that pass the condition until `count` of them wait, or none is left.
+  // Reads items that pass the condition until `count` of them wait, or until the end.
   Result<Done> look_ahead(std::size_t count);
   Result<std::int64_t> length();
 
@@ -113,7 +116,7 @@ class Loop final : public python::Foreign {
   std::int64_t index0_ = -1;
 };
 
-// Renders a template once.
+// Renders a template once. Thread safety: one owner.
 class Evaluator {
  public:
   Evaluator(const Value& variables, const RenderOptions& options);
@@ -123,7 +126,7 @@ class Evaluator {
   friend class Loop;
   enum class Flow : std::uint8_t { Next, Break, Continue };
 
-  // Statements.
+  // Statements. They append to `out`.
   Result<Flow> execute(const Block& block, Scope& scope, std::string& out);
   Result<Flow> execute_statement(const Statement& statement, Scope& scope, std::string& out);
   Result<Done> print(const Statement& statement, Scope& scope, std::string& out);
@@ -133,7 +136,8 @@ class Evaluator {
   Result<Done> execute_with(const Statement& statement, Scope& scope, std::string& out);
   Result<Done> execute_call_block(const Statement& statement, Scope& scope, std::string& out);
   Result<Done> define_macro(const Statement& statement, Scope& scope);
-  // The block's text, in a scope of its own, through the filter in the statement if any.
+  // Returns the text of a block, which runs in a scope of its own. The filter of the statement, if
+  // any, is applied.
   Result<Value> captured_text(const Statement& statement, Scope& scope);
   Result<Done> assign(const Target& target, const Value& value, Scope& scope);
   Result<Done> append(std::string& out, std::string_view text) const;
@@ -151,14 +155,14 @@ class Evaluator {
   Result<Value> evaluate_arithmetic(const Expression& expression, Scope& scope);
   Result<Value> evaluate_item(const Expression& expression, Scope& scope);
   Result<Value> evaluate_call(const Expression& expression, Scope& scope, const Value* caller);
-  // base stands for the innermost filter's missing value (filter and set blocks).
+  // `base` is the value that the innermost filter misses (filter blocks and set blocks).
   Result<Value> evaluate_filter(const Expression& expression, Scope& scope, const Value* base);
   Result<Value> evaluate_test(const Expression& expression, Scope& scope);
   Result<python::Arguments> arguments_of(const Expression& expression, Scope& scope);
   Result<Value> call_macro(const Macro& macro, const python::Arguments& arguments);
   Result<Value> call_function(const Function& function, const python::Arguments& arguments);
 
-  // Whoever descends takes the levels back when it returns without an error.
+  // Adds levels of depth. The caller subtracts them when it returns without an error.
   Result<Done> descend(std::size_t levels, std::uint32_t line);
   Scope& open_scope(Scope* parent);
   void close_scope(Scope& scope);
@@ -183,10 +187,10 @@ T& Evaluator::own(Args&&... args) {
   return reference;
 }
 
-// The functions by name: range, dict, namespace, raise_exception, strftime_now.
+// Returns the function with a name: range, dict, namespace, raise_exception or strftime_now.
 std::optional<FunctionName> find_function(std::string_view name);
 
-// datetime.strftime with English names, in UTC.
+// Formats a time as datetime.strftime does, with English names, in UTC.
 std::string strftime(std::string_view format, WallTime time);
 
 }  // namespace sightline::jinja

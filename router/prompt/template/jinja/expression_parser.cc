@@ -33,6 +33,7 @@ constexpr std::array<ArithmeticSign, 4> kProducts{{{"*", Arithmetic::Multiply},
                                                    {"//", Arithmetic::FloorDivide},
                                                    {"%", Arithmetic::Modulo}}};
 
+// Returns the row of the operator at the current token, or the end.
 template <class Signs>
 auto find_sign(const Signs& signs, const TokenStream& stream) {
   return std::find_if(signs.begin(), signs.end(),
@@ -64,6 +65,7 @@ std::string describe(const Token& token) {
 
 Token TokenStream::next() {
   Token token = tokens_[at_];
+  // The last token is End. It stays the current one.
   if (at_ + 1 < tokens_.size()) ++at_;
   return token;
 }
@@ -115,6 +117,7 @@ Error TokenStream::unexpected(std::string_view expected) const {
   return fail("expected token '" + std::string(expected) + "', got '" + got + "'");
 }
 
+// All errors of the parser begin with the line of the current token.
 Error TokenStream::fail(std::string_view message) const {
   return error_at(current().line, ErrorCode::InvalidArgument, message);
 }
@@ -127,6 +130,8 @@ ExpressionPtr ExpressionParser::make(ExpressionKind kind, std::uint32_t line) co
 }
 
 Result<ExpressionPtr> ExpressionParser::finish(ExpressionPtr node) const {
+  // A node is one level above its deepest child. The check here limits the recursion of everything
+  // that visits the tree.
   for (const ExpressionPtr& child : node->children) {
     if (child != nullptr) node->depth = std::max(node->depth, child->depth + 1);
   }
@@ -148,6 +153,7 @@ Result<ExpressionPtr> ExpressionParser::binary(ExpressionKind kind, ExpressionPt
 }
 
 Result<ExpressionPtr> ExpressionParser::expression(bool with_condition) {
+  // Each bracket recurses into this function. The limit protects the stack.
   if (++nesting_ > kNestingMax) {
     return error_at(stream_.current().line, ErrorCode::TooLarge,
                     "the expression is nested too deeply");
@@ -170,6 +176,7 @@ Result<ExpressionPtr> ExpressionParser::tuple(bool with_condition, std::string_v
     if (!stream_.skip_operator(",")) break;
     is_tuple = true;
   }
+  // One item without a comma is no tuple.
   if (!is_tuple) {
     if (items.empty()) return stream_.unexpected("expression");
     return std::move(items.front());
@@ -186,6 +193,7 @@ Result<ExpressionPtr> ExpressionParser::condition() {
     node->children.push_back(SL_TRY(either()));
     node->children.push_back(std::move(value));
     ExpressionPtr otherwise;
+    // The part after "else" may be a condition again.
     if (stream_.skip_name("else")) otherwise = SL_TRY(expression());
     node->children.push_back(std::move(otherwise));
     value = SL_TRY(finish(std::move(node)));
@@ -210,7 +218,7 @@ Result<ExpressionPtr> ExpressionParser::both() {
 }
 
 Result<ExpressionPtr> ExpressionParser::negation() {
-  // Counted instead of recursed: "not" may be repeated as often as the source allows.
+  // The loop counts "not" and does not recurse, because the source may repeat it very often.
   const std::uint32_t line = stream_.current().line;
   std::size_t count = 0;
   while (stream_.skip_name("not")) ++count;
@@ -225,6 +233,8 @@ Result<ExpressionPtr> ExpressionParser::negation() {
 
 Result<ExpressionPtr> ExpressionParser::comparison() {
   ExpressionPtr first = SL_TRY(sum());
+  // All comparisons of a chain are one node, because the operands in the middle are evaluated only
+  // once.
   ExpressionPtr node = make(ExpressionKind::Compare, first->line);
   node->children.push_back(std::move(first));
   for (;;) {
@@ -281,6 +291,7 @@ Result<ExpressionPtr> ExpressionParser::product() {
 }
 
 Result<ExpressionPtr> ExpressionParser::power() {
+  // The operator "**" joins from the left in Jinja2.
   ExpressionPtr left = SL_TRY(unary(true));
   while (stream_.skip_operator("**")) {
     left = SL_TRY(
@@ -291,6 +302,7 @@ Result<ExpressionPtr> ExpressionParser::power() {
 }
 
 Result<ExpressionPtr> ExpressionParser::unary(bool with_filters) {
+  // The signs are collected in a loop, because the source may repeat them very often.
   std::vector<ExpressionPtr> signs;
   while (stream_.is_operator("-") || stream_.is_operator("+")) {
     const bool is_minus = stream_.is_operator("-");
@@ -311,6 +323,7 @@ Result<ExpressionPtr> ExpressionParser::primary() {
   const Token& token = stream_.current();
   ExpressionPtr node = make(ExpressionKind::Constant, token.line);
   switch (token.kind) {
+    // Both spellings of these constants are valid in Jinja2.
     case TokenKind::Name: {
       std::string name = stream_.next().text;
       if (name == "true" || name == "True" || name == "false" || name == "False") {
@@ -322,6 +335,7 @@ Result<ExpressionPtr> ExpressionParser::primary() {
       return node;
     }
     case TokenKind::String: {
+      // Neighbouring strings are one string, as in Python.
       std::string text;
       while (stream_.is(TokenKind::String)) text += stream_.next().text;
       node->constant = Value::text(std::move(text));

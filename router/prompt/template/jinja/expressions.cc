@@ -49,8 +49,10 @@ Result<Value> Evaluator::evaluate(const Expression& expression, Scope& scope) {
   SL_TRY(descend(1, expression.line));
   auto result = evaluate_kind(expression, scope);
   --depth_;
-  // Operations that ran out of steps give any value, or fail for want of one.
+  // An operation without steps returns any value, or fails because of the missing steps. The error
+  // of the limit replaces both.
   if (meter_.is_exhausted()) return check_limits(expression.line).error();
+  // Code that visits or destroys a value recurses once per level.
   if (result.ok() && result->depth() > python::kValueDepthMax) {
     return error_at(expression.line, ErrorCode::TooLarge, "the value is nested too deeply");
   }
@@ -101,6 +103,7 @@ Result<Value> Evaluator::look_up(std::string_view name, const Scope& scope) {
   for (const Scope* at = &scope; at != nullptr; at = at->parent) {
     if (const Value* value = at->find_here(name)) return *value;
   }
+  // A variable of the request may hide a function, as in Jinja2.
   if (const Value* value = variables_.as_dict()->find(name)) return *value;
   if (const auto function = find_function(name)) return Value::foreign(&own<Function>(*function));
   return Value::undefined("'" + std::string(name) + "' is undefined");
@@ -130,6 +133,7 @@ Result<Value> Evaluator::evaluate_dict(const Expression& expression, Scope& scop
 
 Result<Value> Evaluator::evaluate_item(const Expression& expression, Scope& scope) {
   const Value object = SL_TRY(evaluate(*expression.children[0], scope));
+  // `a.b` and `a["b"]` differ in their order of look-ups.
   if (expression.kind == ExpressionKind::Attribute) {
     return located(expression.line, python::attribute_of(object, expression.name));
   }
@@ -160,6 +164,7 @@ Result<Value> Evaluator::evaluate_logic(const Expression& expression, Scope& sco
   switch (expression.kind) {
     case ExpressionKind::Not:
       return Value::boolean(!holds);
+    // The second operand is evaluated only if it is needed. Templates rely on this.
     case ExpressionKind::And:
       return holds ? evaluate(*expression.children[1], scope) : Result<Value>(std::move(first));
     case ExpressionKind::Or:
@@ -169,6 +174,7 @@ Result<Value> Evaluator::evaluate_logic(const Expression& expression, Scope& sco
   }
   if (holds) return evaluate(*expression.children[1], scope);
   if (expression.children[2] != nullptr) return evaluate(*expression.children[2], scope);
+  // Jinja2 has this value for a missing else.
   return Value::undefined("the inline if-expression on line " + std::to_string(expression.line) +
                           " evaluated to false and no else section was defined.");
 }
@@ -180,6 +186,7 @@ Result<Value> Evaluator::evaluate_comparison(const Expression& expression, Scope
     const bool holds = SL_TRY(
         located(expression.line, compare_pair(expression.comparisons[i], left, right, meter_)));
     if (!holds) return Value::boolean(false);
+    // The right operand is the left one of the next comparison. It is evaluated only once.
     left = std::move(right);
   }
   return Value::boolean(true);
@@ -197,6 +204,7 @@ Result<Value> Evaluator::evaluate_arithmetic(const Expression& expression, Scope
   if (expression.kind == ExpressionKind::Negate)
     return located(expression.line, python::negate(left));
   if (expression.kind == ExpressionKind::Plus) {
+    // In Python, +True is the integer 1.
     if (left.as_integer()) return Value::integer(*left.as_integer());
     if (left.as_real()) return left;
     return located(expression.line, Result<Value>(python::type_error(
@@ -222,6 +230,7 @@ Result<Value> Evaluator::evaluate_call(const Expression& expression, Scope& scop
                                        const Value* caller) {
   const Value callee = SL_TRY(evaluate(*expression.children[0], scope));
   Arguments arguments = SL_TRY(arguments_of(expression, scope));
+  // The body of a call block is the keyword argument "caller" of the macro.
   if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
   if (const auto* method = callee.get_if<std::shared_ptr<const BoundMethod>>()) {
     return located(expression.line, python::call_method(**method, arguments, meter_));
@@ -231,7 +240,7 @@ Result<Value> Evaluator::evaluate_call(const Expression& expression, Scope& scop
   }
   if (const auto* function = dynamic_cast<const Function*>(callee.as_foreign())) {
     auto result = call_function(*function, arguments);
-    // The model's own words reach the client as they are.
+    // The message of the model's template reaches the client without a line number.
     if (function->name() == FunctionName::RaiseException) return result;
     return located(expression.line, std::move(result));
   }
@@ -248,7 +257,7 @@ Result<Value> Evaluator::evaluate_filter(const Expression& expression, Scope& sc
     SL_CHECK(base != nullptr);
     value = *base;
   } else if (base != nullptr) {
-    // Every level of the chain up to the missing value is a filter.
+    // Every level of the chain down to the missing value is a filter.
     value = SL_TRY(evaluate_filter(*inner, scope, base));
   } else {
     value = SL_TRY(evaluate(*inner, scope));

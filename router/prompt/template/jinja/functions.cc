@@ -9,7 +9,7 @@
 #include "router/prompt/template/python/operators.h"
 #include "router/prompt/template/python/print.h"
 
-// What every template may call, and the objects that only templates have.
+// The functions that every template may call, and the objects that only templates have.
 namespace sightline::jinja {
 namespace {
 
@@ -31,12 +31,13 @@ Result<std::int64_t> integer_of(const Value& value) {
       value, "'" + std::string(value.type_name()) + "' object cannot be interpreted as an integer");
 }
 
-// Items of range(start, stop, step), without overflow.
+// Returns the number of items of range(start, stop, step), without overflow.
 std::uint64_t range_size(std::int64_t start, std::int64_t stop, std::int64_t step) {
   const bool is_empty = step > 0 ? start >= stop : start <= stop;
   if (is_empty) return 0;
   const auto low = static_cast<std::uint64_t>(std::min(start, stop));
   const auto high = static_cast<std::uint64_t>(std::max(start, stop));
+  // Unsigned arithmetic also negates the smallest integer.
   const std::uint64_t stride =
       step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
   return (high - low - 1) / stride + 1;
@@ -53,6 +54,7 @@ Result<Value> run_range(const Arguments& arguments, python::Meter& meter) {
   const std::int64_t step = given.size() > 2 ? SL_TRY(integer_of(given[2])) : 1;
   if (step == 0) return invalid("range() arg 3 must not be zero");
   const std::uint64_t size = range_size(start, stop, step);
+  // Checked before the items are created.
   if (size > static_cast<std::uint64_t>(kRangeItemsMax)) {
     return invalid("Range too big. The sandbox blocks ranges larger than MAX_RANGE (" +
                    std::to_string(kRangeItemsMax) + ").");
@@ -61,13 +63,15 @@ Result<Value> run_range(const Arguments& arguments, python::Meter& meter) {
   if (!meter.spend(size)) return Value();
   items.reserve(size);
   for (std::uint64_t i = 0; i < size; ++i) {
+    // All items are between start and stop, so this does not overflow.
     items.push_back(Value::integer(start + static_cast<std::int64_t>(i) * step));
   }
-  // A tuple is what it shares most with: an index, a length, no "+" with lists.
+  // A tuple shares most properties with a range: it has an index and a length, but no "+" with
+  // lists.
   return Value::list(std::move(items), python::SequenceKind::Tuple);
 }
 
-// Entries of dict(…) and namespace(…): those of a mapping, then the named arguments.
+// Returns the entries of dict(…) and namespace(…): those of a mapping, then the named arguments.
 Result<std::vector<Dict::Entry>> entries_of(const Arguments& arguments) {
   std::vector<Dict::Entry> entries;
   if (arguments.positional.size() > 1) {
@@ -94,7 +98,7 @@ std::string padded(std::int64_t number, std::size_t width) {
 
 std::string two_digits(std::int64_t number) { return padded(number, 2); }
 
-// The fields of strftime for one moment.
+// The fields of strftime for one time.
 class Calendar {
  public:
   explicit Calendar(WallTime time)
@@ -102,7 +106,7 @@ class Calendar {
         date_(day_),
         clock_(std::chrono::floor<std::chrono::microseconds>(time - day_)) {}
 
-  // Nothing for an unknown letter.
+  // Returns nothing for an unknown letter.
   [[nodiscard]] std::optional<std::string> field(char letter) const {
     switch (letter) {
       case 'F':
@@ -113,6 +117,7 @@ class Calendar {
       case 'T':
       case 'X':
         return *time_field('H') + ":" + *time_field('M') + ":" + *time_field('S');
+      // The time is in UTC without a zone, for which Python prints nothing.
       case 'z':
       case 'Z':
         return "";
@@ -214,6 +219,7 @@ Result<Value> Evaluator::call_function(const Function& function, const Arguments
       return run_range(arguments, meter_);
     case FunctionName::Dict: {
       std::vector<Dict::Entry> entries = SL_TRY(entries_of(arguments));
+      // The steps count the entries, which the new dict copies.
       meter_.spend(entries.size());
       return Value::dict(Dict(std::move(entries)));
     }
@@ -234,6 +240,7 @@ Result<Value> Evaluator::call_function(const Function& function, const Arguments
       const auto bound = SL_TRY(python::bind("strftime_now", arguments, {"format"}, 1));
       const auto format = bound[0]->as_text();
       if (!format) return invalid("strftime() argument 1 must be str");
+      // Each character of the format costs a step, because a field may be longer than its letter.
       if (!meter_.spend(format->size())) return Value();
       return Value::text(strftime(*format, options_.now));
     }
@@ -281,6 +288,7 @@ Result<Value> Namespace::attribute(std::string_view name) {
 }
 
 Result<Done> Namespace::set(std::string_view name, Value value) {
+  // The sandbox of transformers has this rule.
   if (name.starts_with('_')) {
     return invalid("Chat templates cannot store underscore-prefixed attributes on a namespace");
   }

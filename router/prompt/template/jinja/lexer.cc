@@ -11,7 +11,7 @@
 namespace sightline::jinja {
 namespace {
 
-// Longest first, so that the first match is the right one.
+// The longest operators come first. The first match is then the right one.
 constexpr std::array<std::string_view, 25> kOperators{
     "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
     "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ","};
@@ -27,7 +27,7 @@ bool is_name_start(char c) {
 bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Line breaks as Jinja2 reads them: all become \n, a single one at the end is dropped.
+// Converts line breaks as Jinja2 does. All become \n, and one at the end is dropped.
 std::string normalize_newlines(std::string_view source) {
   std::string out;
   out.reserve(source.size());
@@ -106,8 +106,9 @@ class Lexer {
     return read_tag(kind == '{');
   }
 
-  // "-" strips all white space before the tag; without a sign, lstrip_blocks strips the blanks
-  // between the line's start and a tag that is not a print.
+  // Returns the text that remains before a tag. The sign "-" strips all white space before the tag.
+  // Without a sign, lstrip_blocks strips the blanks between the start of the line and a tag that
+  // does not print.
   std::string_view text_before_tag(std::string_view text, char kind, char sign) const {
     if (sign == '-') return python::strip(text, python::Side::Right);
     if (sign == '+' || kind == '{') return text;
@@ -123,7 +124,8 @@ class Lexer {
     if (!text.empty()) push(TokenKind::Text, std::string(text));
   }
 
-  // Behind a closing delimiter: "-" strips white space, trim_blocks one line break.
+  // Handles the text after a closing delimiter. The sign "-" strips white space. trim_blocks strips
+  // one line break.
   void finish_tag(char sign, bool trims_newline) {
     const std::size_t begin = at_;
     if (sign == '-') {
@@ -148,8 +150,8 @@ class Lexer {
     return at;
   }
 
-  // The offset behind `{% word %}` whose inside begins at `at`, and the closing sign; 0 if the tag
-  // is another one.
+  // Returns the offset behind `{% word %}` and its closing sign. The inside of the tag begins at
+  // `at`. Returns 0 for another tag.
   std::pair<std::size_t, char> match_bare_tag(std::size_t at, std::string_view word) const {
     at = skip_from(at);
     if (source_.compare(at, word.size(), word) != 0) return {0, '\0'};
@@ -184,7 +186,8 @@ class Lexer {
     return fail("Missing end of raw directive");
   }
 
-  // The closing delimiter at this place: its length (0: none) and its sign.
+  // Returns the length and the sign of the closing delimiter at this place. The length is 0 without
+  // a delimiter.
   [[nodiscard]] std::pair<std::size_t, char> closing(bool is_print) const {
     const std::string_view end = is_print ? "}}" : "%}";
     if (rest().starts_with(end)) return {2, '\0'};
@@ -195,7 +198,8 @@ class Lexer {
   }
 
   Result<Done> read_tag(bool is_print) {
-    std::string open;  // closing brackets that are due
+    // The closing brackets that are still missing.
+    std::string open;
     while (at_ < source_.size()) {
       skip_blanks();
       if (at_ >= source_.size()) break;
@@ -287,7 +291,7 @@ class Lexer {
     return Done{};
   }
 
-  // ".5" and "e-3" behind a number's digits. "1.x" and "1e" are not fractions.
+  // Reads ".5" and "e-3" after the digits of a number. "1.x" and "1e" are not fractions.
   template <class TakeDigits>
   bool take_fraction(std::string& digits, std::size_t& size, TakeDigits take_digits) {
     bool is_real = false;
@@ -320,7 +324,7 @@ class Lexer {
     return Done{};
   }
 
-  // Python's unicode_escape.
+  // Replaces escapes as Python's unicode_escape does.
   Result<std::string> unescape(std::string_view raw) const {
     std::string out;
     for (std::size_t i = 0; i < raw.size(); ++i) {

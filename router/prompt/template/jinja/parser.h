@@ -15,57 +15,69 @@
 
 namespace sightline::jinja {
 
-// The tokens of a template and where reading them stands.
+// The tokens of a template, and the position of the reader.
 class TokenStream {
  public:
   explicit TokenStream(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
+  // The token at the position, and the one after it. At the end both are the last token.
   [[nodiscard]] const Token& current() const { return tokens_[at_]; }
   [[nodiscard]] const Token& ahead() const {
     return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_];
   }
+  // Returns the current token and moves to the next one.
   Token next();
   [[nodiscard]] bool is(TokenKind kind) const { return current().kind == kind; }
+  // Return whether the current token has this kind and text.
   [[nodiscard]] bool is_operator(std::string_view text) const;
   [[nodiscard]] bool is_name(std::string_view text) const;
   [[nodiscard]] bool is_any_name(std::initializer_list<std::string_view> names) const;
+  // Moves over the current token if it has this text. Returns whether it did.
   bool skip_operator(std::string_view text);
   bool skip_name(std::string_view text);
+  // Moves over an expected token, or returns the error of an unexpected one.
   Result<Done> expect_operator(std::string_view text);
   Result<Done> expect_kind(TokenKind kind);
   Result<std::string> expect_name();
-  // The error of an unexpected token.
+  // Returns the error of an unexpected token.
   [[nodiscard]] Error unexpected(std::string_view expected = {}) const;
   [[nodiscard]] Error fail(std::string_view message) const;
 
  private:
-  std::vector<Token> tokens_;  // the last one is End and is never passed
+  // The last token is End. The position never moves past it.
+  std::vector<Token> tokens_;
   std::size_t at_ = 0;
 };
 
-// Reads expressions with Jinja2 3.1's precedence.
+// Parses expressions with the precedence of Jinja2 3.1. The nesting is limited by kNestingMax, and
+// the depth of the tree by kExpressionDepthMax. Errors: as Template::parse().
 class ExpressionParser {
  public:
   explicit ExpressionParser(TokenStream& stream) : stream_(stream) {}
 
-  // One expression; without conditions ("a if b else c") where the statement has its own "if".
+  // Parses one expression. Without with_condition it parses no "a if b else c", because the
+  // statement has an "if" of its own.
   Result<ExpressionPtr> expression(bool with_condition = true);
-  // An expression or several with commas between: a tuple. It also ends before the word `end`.
+  // Parses one expression, or several with commas between, which are a tuple. It also ends before
+  // the name `end`.
   Result<ExpressionPtr> tuple(bool with_condition = true, std::string_view end = {});
-  // What stands behind a filter block's or set block's tag: "name(…) | name…", first "|" read or
-  // left out. The innermost filter's children[0] is null.
+  // Parses the filters after the tag of a filter block or set block: "name(…) | name…". The caller
+  // may have read the first "|". children[0] of the innermost filter is null.
   Result<ExpressionPtr> filter_chain();
-  // What may be assigned to. with_attribute: also name.attribute.
+  // Parses the target of an assignment. With with_attribute it may be name.attribute.
   Result<Target> target(bool with_attribute, std::string_view end = {});
 
  private:
   using Step = Result<ExpressionPtr> (ExpressionParser::*)();
 
   ExpressionPtr make(ExpressionKind kind, std::uint32_t line) const;
-  // Accounts for the children's depth; the last step of every rule that adds a level.
+  // Computes the depth of a node from its children. It is the last step of every rule that adds a
+  // level.
   Result<ExpressionPtr> finish(ExpressionPtr node) const;
+  // `right` parses the right operand.
   Result<ExpressionPtr> binary(ExpressionKind kind, ExpressionPtr left, Step right);
 
+  // The rules of the grammar, from the lowest precedence to the highest.
   Result<ExpressionPtr> condition();
   Result<ExpressionPtr> either();
   Result<ExpressionPtr> both();
@@ -81,6 +93,7 @@ class ExpressionParser {
   Result<ExpressionPtr> bracketed();
   Result<ExpressionPtr> list();
   Result<ExpressionPtr> dict();
+  // The suffixes of a value, which postfix() and filters_and_tests() collect.
   Result<ExpressionPtr> postfix(ExpressionPtr node);
   Result<ExpressionPtr> filters_and_tests(ExpressionPtr node);
   Result<ExpressionPtr> attribute(ExpressionPtr node);

@@ -20,7 +20,8 @@ class StatementParser {
   }
 
  private:
-  // Statements up to one of the end tags, whose "{%" is read and whose name is current.
+  // Parses statements up to one of the end tags. Its "{%" is then read, and its name is the current
+  // token.
   Result<Block> block(EndTags ends) {
     if (++nesting_ > kNestingMax) {
       return error_at(stream_.current().line, ErrorCode::TooLarge, "blocks are nested too deeply");
@@ -45,13 +46,16 @@ class StatementParser {
                         "'");
   }
 
-  // The body behind an opening tag: "%}", statements, end tag's name (still current).
+  // Parses the body after an opening tag: "%}", the statements, and the "{%" of the end tag. The
+  // name of the end tag is the current token.
   Result<Block> body(EndTags ends) {
+    // Jinja2 allows a colon at the end of an opening tag.
     stream_.skip_operator(":");
     SL_TRY(stream_.expect_kind(TokenKind::StatementEnd));
     return block(ends);
   }
 
+  // Like body(), but also reads the name of the end tag.
   Result<Block> body_to(std::string_view end) {
     Block statements = SL_TRY(body({end}));
     stream_.next();
@@ -110,10 +114,11 @@ class StatementParser {
     return made;
   }
 
-  // "if" or "elif" with its body.
+  // Parses "if" or "elif" with its body.
   Result<Statement> branch() {
     Statement made = make(StatementKind::If);
     stream_.next();
+    // The condition of this tag is no "a if b else c" itself.
     made.expression = SL_TRY(expressions_.tuple(false));
     made.body = SL_TRY(body({"elif", "else", "endif"}));
     return made;
@@ -124,11 +129,14 @@ class StatementParser {
     stream_.next();
     made.target = SL_TRY(expressions_.target(false, "in"));
     if (!stream_.skip_name("in")) return stream_.unexpected("in");
+    // The name "recursive" ends the expression.
     made.expression = SL_TRY(expressions_.tuple(false, "recursive"));
     if (stream_.skip_name("if")) made.condition = SL_TRY(expressions_.expression());
+    // Reports the reason. Otherwise the error would be an unexpected token.
     if (stream_.is_name("recursive")) {
       return error_at(made.line, ErrorCode::Unsupported, "recursive loops are not supported");
     }
+    // "break" and "continue" are errors outside of a loop, already when the template is parsed.
     ++loops_;
     made.body = SL_TRY(body({"endfor", "else"}));
     --loops_;
@@ -183,7 +191,7 @@ class StatementParser {
     return parameters;
   }
 
-  // A macro's body is no part of the loops around its definition.
+  // The body of a macro does not belong to the loops around its definition.
   Result<Block> macro_body(std::string_view end) {
     const std::size_t loops = std::exchange(loops_, 0);
     auto result = body_to(end);
@@ -205,6 +213,7 @@ class StatementParser {
     stream_.next();
     if (stream_.is_operator("(")) made.parameters = SL_TRY(signature());
     made.expression = SL_TRY(expressions_.expression());
+    // The tag needs a call, because the macro gets the body as caller().
     if (made.expression->kind != ExpressionKind::Call) return stream_.fail("expected call");
     made.body = SL_TRY(macro_body("endcall"));
     return made;
@@ -219,6 +228,8 @@ class StatementParser {
   }
 
   Result<Statement> generation_statement() {
+    // transformers runs the body as a call block. The loops around it therefore do not reach into
+    // it.
     Statement made = make(StatementKind::Scope);
     stream_.next();
     made.body = SL_TRY(macro_body("endgeneration"));

@@ -9,7 +9,8 @@
 namespace sightline::jinja {
 namespace {
 
-// What a for statement costs on its own: the object behind `loop` is kept until the end.
+// The cost of a for statement itself. The object behind `loop` is kept until the end of the
+// rendering.
 constexpr std::uint64_t kLoopSteps = 10;
 
 }  // namespace
@@ -33,11 +34,13 @@ Result<Done> Evaluator::check_limits(std::uint32_t line) const {
 }
 
 Result<Done> Evaluator::descend(std::size_t levels, std::uint32_t line) {
+  // An error ends the rendering, so the depth is not restored after it.
   depth_ += levels;
   if (depth_ <= kEvaluationDepthMax) return Done{};
   return error_at(line, ErrorCode::TooLarge, "maximum recursion depth exceeded");
 }
 
+// Scopes are reused, because each iteration of a loop needs one.
 Scope& Evaluator::open_scope(Scope* parent) {
   if (free_scopes_.empty()) {
     scopes_.push_back(std::make_unique<Scope>());
@@ -50,18 +53,20 @@ Scope& Evaluator::open_scope(Scope* parent) {
 }
 
 void Evaluator::close_scope(Scope& scope) {
+  // A macro still refers to this scope.
   if (scope.is_captured) return;
   scope.variables.clear();
   free_scopes_.push_back(&scope);
 }
 
 Result<Done> Evaluator::append(std::string& out, std::string_view text) const {
+  // The subtraction cannot underflow, because it stops at 0.
   if (text.size() > options_.output_bytes_max - std::min(options_.output_bytes_max, out.size())) {
     return client_error(
         ErrorCode::TooLarge,
         "the prompt is longer than " + std::to_string(options_.output_bytes_max) + " bytes");
   }
-  // Room to spare: most of a prompt is one long text, and a few words follow it.
+  // Reserves more room than needed. Most of a prompt is one long text, followed by a few words.
   const std::size_t size = out.size() + text.size();
   if (size > out.capacity()) out.reserve(size + size / 4);
   out += text;
@@ -123,6 +128,7 @@ Result<Evaluator::Flow> Evaluator::execute_statement(const Statement& statement,
 
 Result<Done> Evaluator::print(const Statement& statement, Scope& scope, std::string& out) {
   const Value value = SL_TRY(evaluate(*statement.expression, scope));
+  // A text goes to the output without a copy in between.
   if (const auto text = value.as_text()) return append(out, *text);
   return append(out, python::str_of(value, meter_));
 }
@@ -144,9 +150,11 @@ Result<Evaluator::Flow> Evaluator::execute_for(const Statement& statement, Scope
                                                std::string& out) {
   const Value iterated = SL_TRY(evaluate(*statement.expression, scope));
   auto items = SL_TRY(located(statement.line, python::items_of(iterated, meter_)));
+  // This pays for the Loop that the next line creates.
   meter_.spend(kLoopSteps);
   Loop& loop = own<Loop>(*this, statement, scope, std::move(items));
-  // As Jinja2 counts: an iteration that ends by break or continue is none for the else branch.
+  // Jinja2 executes the else branch if no iteration ended normally. One that ends by break or
+  // continue does not count.
   bool is_empty = true;
   while (SL_TRY(loop.advance())) {
     if (!meter_.spend()) return check_limits(statement.line).error();
@@ -200,6 +208,7 @@ Result<Done> Evaluator::assign(const Target& target, const Value& value, Scope& 
     scope.set(target.name, value);
     return Done{};
   }
+  // Assignments to an attribute change a namespace, and never a value.
   const Value object = SL_TRY(look_up(target.name, scope));
   auto* made = dynamic_cast<Namespace*>(object.as_foreign());
   if (made == nullptr) {
@@ -212,7 +221,7 @@ Result<Done> Evaluator::assign(const Target& target, const Value& value, Scope& 
 Result<Done> Evaluator::execute_with(const Statement& statement, Scope& scope, std::string& out) {
   Scope& inner = open_scope(&scope);
   for (const Parameter& parameter : statement.parameters) {
-    // Values see the outer scope only (Jinja2 since 2.9).
+    // The values see only the outer scope (Jinja2 since 2.9).
     inner.set(parameter.target.name, SL_TRY(evaluate(*parameter.value, scope)));
   }
   SL_TRY(execute(statement.body, inner, out));
@@ -221,6 +230,7 @@ Result<Done> Evaluator::execute_with(const Statement& statement, Scope& scope, s
 }
 
 Result<Done> Evaluator::define_macro(const Statement& statement, Scope& scope) {
+  // The macro may be called after its block has ended. It then looks names up in these scopes.
   for (Scope* at = &scope; at != nullptr; at = at->parent) at->is_captured = true;
   scope.set(statement.text, Value::foreign(&own<Macro>(statement, scope)));
   return Done{};
@@ -228,6 +238,7 @@ Result<Done> Evaluator::define_macro(const Statement& statement, Scope& scope) {
 
 Result<Done> Evaluator::execute_call_block(const Statement& statement, Scope& scope,
                                            std::string& out) {
+  // The body runs later, as caller(), and looks names up in these scopes.
   for (Scope* at = &scope; at != nullptr; at = at->parent) at->is_captured = true;
   const Value caller = Value::foreign(&own<Macro>(statement, scope));
   const Value result = SL_TRY(evaluate_call(*statement.expression, scope, &caller));
@@ -251,6 +262,7 @@ Result<Value> Evaluator::call_macro(const Macro& macro, const python::Arguments&
     const bool is_parameter = std::any_of(
         parameters.begin(), parameters.end(),
         [name = name](const Parameter& parameter) { return parameter.target.name == name; });
+    // A second value for the same parameter is an error as well.
     if ((!is_parameter && name != "caller") || scope.find_here(name) != nullptr) {
       return error_at(
           definition.line, ErrorCode::InvalidArgument,
@@ -258,6 +270,7 @@ Result<Value> Evaluator::call_macro(const Macro& macro, const python::Arguments&
     }
     scope.set(name, value);
   }
+  // Defaults are evaluated in the macro's own scope, after the arguments are set.
   for (const Parameter& parameter : parameters) {
     const std::string_view name = parameter.target.name;
     if (scope.find_here(name) != nullptr) continue;
@@ -300,6 +313,7 @@ Result<bool> Loop::advance() {
 }
 
 Result<std::int64_t> Loop::length() {
+  // The number of items is known only after all of them were filtered.
   SL_TRY(look_ahead(items_.size()));
   return index0_ + 1 + static_cast<std::int64_t>(ahead_.size());
 }

@@ -6,7 +6,8 @@
 #include "router/prompt/template/jinja/parser.h"
 #include "router/prompt/template/jinja/template.h"
 
-// What may follow a value: attributes, subscripts, calls, filters, tests; and what may be assigned.
+// The suffixes of a value: attributes, subscripts, calls, filters and tests. Also the targets of
+// assignments.
 namespace sightline::jinja {
 
 Result<ExpressionPtr> ExpressionParser::postfix(ExpressionPtr node) {
@@ -29,6 +30,7 @@ Result<ExpressionPtr> ExpressionParser::filters_and_tests(ExpressionPtr node) {
       node = SL_TRY(filter(std::move(node)));
     } else if (stream_.skip_name("is")) {
       node = SL_TRY(test(std::move(node)));
+      // A call may follow a filter or a test, as in Jinja2.
     } else if (stream_.is_operator("(")) {
       node = SL_TRY(call(std::move(node)));
     } else {
@@ -41,6 +43,7 @@ Result<ExpressionPtr> ExpressionParser::attribute(ExpressionPtr node) {
   const std::uint32_t line = stream_.next().line;
   ExpressionPtr result = make(ExpressionKind::Attribute, line);
   result->children.push_back(std::move(node));
+  // Jinja2 reads "a.0" as an item.
   if (stream_.is(TokenKind::Integer)) {
     result->kind = ExpressionKind::Item;
     ExpressionPtr index = make(ExpressionKind::Constant, line);
@@ -60,6 +63,7 @@ Result<ExpressionPtr> ExpressionParser::subscript(ExpressionPtr node) {
   result->children.push_back(std::move(first));
   if (stream_.is_operator(":")) {
     result->kind = ExpressionKind::Slice;
+    // A slice has two more parts. Absent parts are null.
     for (int part = 0; part < 2; ++part) {
       ExpressionPtr bound;
       const bool has_colon = stream_.skip_operator(":");
@@ -87,6 +91,7 @@ Result<Done> ExpressionParser::arguments(Expression& node) {
       return error_at(stream_.current().line, ErrorCode::Unsupported,
                       "calls with *args or **kwargs are not supported");
     }
+    // A keyword is a name before "=". Only one token of look-ahead is needed.
     const bool is_keyword = stream_.is(TokenKind::Name) &&
                             stream_.ahead().kind == TokenKind::Operator &&
                             stream_.ahead().text == "=";
@@ -127,6 +132,7 @@ Result<ExpressionPtr> ExpressionParser::test(ExpressionPtr node) {
   ExpressionPtr result = make(ExpressionKind::Test, stream_.current().line);
   result->name = SL_TRY(stream_.expect_name());
   result->children.push_back(std::move(node));
+  // The argument of a test needs no parentheses: "x is divisibleby 3".
   const bool may_be_argument = stream_.is(TokenKind::Name) || stream_.is(TokenKind::String) ||
                                stream_.is(TokenKind::Integer) || stream_.is(TokenKind::Real) ||
                                stream_.is_operator("[") || stream_.is_operator("{");
@@ -139,6 +145,7 @@ Result<ExpressionPtr> ExpressionParser::test(ExpressionPtr node) {
     result->children.push_back(SL_TRY(postfix(std::move(argument))));
   }
   result = SL_TRY(finish(std::move(result)));
+  // "x is not y" is the negation of the test.
   if (!is_negated) return result;
   ExpressionPtr negated = make(ExpressionKind::Not, result->line);
   negated->children.push_back(std::move(result));
@@ -165,6 +172,7 @@ Result<Target> ExpressionParser::single_target(bool with_attribute) {
 }
 
 Result<Target> ExpressionParser::target(bool with_attribute, std::string_view end) {
+  // Parentheses in a target recurse into this function.
   if (++nesting_ > kNestingMax) return stream_.fail("the assignment is nested too deeply");
   Target first = SL_TRY(single_target(with_attribute));
   --nesting_;

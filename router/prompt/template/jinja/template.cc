@@ -14,6 +14,7 @@ Result<Template> Template::parse(std::string_view source) {
 }
 
 Result<std::string> Template::render(const Value& variables, const RenderOptions& options) const {
+  // look_up() reads variables from this dict.
   SL_CHECK(variables.as_dict() != nullptr);
   return Evaluator(variables, options).run(*syntax_);
 }

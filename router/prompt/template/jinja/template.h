@@ -18,44 +18,55 @@ namespace sightline::jinja {
 using python::Dict;
 using python::Value;
 
-// Limits of a template. A model's template is 17 KB at most among public ones.
+// The largest source of a template, in bytes. The largest template of a public model has 17 KB.
 inline constexpr std::size_t kSourceBytesMax = 1U << 20U;
-// Nested blocks; nested brackets of an expression.
+// The most nested blocks of a template, and the most nested brackets of an expression.
 inline constexpr std::size_t kNestingMax = 60;
-// Levels of an expression's tree: also bounds chains such as a + b + c + …
+// The most levels in the tree of an expression. It also limits chains, for example a + b + c + …
 inline constexpr std::size_t kExpressionDepthMax = 300;
-// Expressions, blocks and (counting kMacroDepth each) macro calls within one another: bounds the
-// native stack, to about a megabyte. CPython's own limit allows some 150 macro calls.
+// The most expressions, blocks and macro calls inside one another. A macro call counts kMacroDepth.
+// This limits the native stack to about a megabyte. CPython's own limit allows some 150 macro
+// calls.
 inline constexpr std::size_t kEvaluationDepthMax = 500;
 inline constexpr std::size_t kMacroDepth = 3;
-// range() of more items fails, as in Jinja2's sandbox (3.1).
+// range() with more items is an error, as in the sandbox of Jinja2 3.1.
 inline constexpr std::int64_t kRangeItemsMax = 100'000;
 
+// The limits and the environment of one rendering.
 struct RenderOptions {
-  // Evaluated nodes, copied list items, and one per 16 copied bytes of text: also bounds the memory
-  // a rendering can hold.
+  // The most steps. A step is an evaluated node, a copied list item or 16 copied bytes of text. The
+  // steps thus limit the memory of a rendering as well.
   std::uint64_t steps_max = 10'000'000;
+  // The most bytes of the rendered text.
   std::size_t output_bytes_max = 64U << 20U;
-  // What strftime_now prints, in UTC.
+  // The time that strftime_now prints, in UTC.
   WallTime now{};
 };
 
 struct Syntax;
 
-// A parsed chat template: Jinja2 3.1 as Hugging Face transformers set it up (immutable sandbox,
-// trim_blocks, lstrip_blocks, loop controls, the generation tag, tojson without HTML escapes,
-// raise_exception, strftime_now). Not supported, since no chat template has a loader or a use for
-// it: include, import, extends, block, recursive loops, autoescape.
-// Thread safety: immutable; render() may run on any number of threads.
+// A parsed chat template. It follows Jinja2 3.1 with the settings of Hugging Face transformers:
+// - immutable sandbox,
+// - trim_blocks and lstrip_blocks,
+// - loop controls and the generation tag,
+// - tojson without HTML escapes,
+// - raise_exception and strftime_now.
+//
+// It does not support include, import, extends, block, recursive loops and autoescape. No chat
+// template has a loader or a use for them.
+//
+// Thread safety: immutable. Any number of threads may call render().
 class Template {
  public:
-  // Errors: InvalidArgument with "line N: …"; TooLarge for source size and nesting.
+  // Parses the source. Errors, blamed on the client: InvalidArgument with "line N: …", TooLarge for
+  // the size and the nesting, Unsupported.
   static Result<Template> parse(std::string_view source);
 
-  // The text for the variables (a dict with text keys). Errors are the client's fault:
-  // InvalidArgument with raise_exception's own message verbatim, or "line N: …" with Python's
-  // wording; TooLarge for RenderOptions' limits; Unsupported for a filter, test or method that
-  // Jinja2 or Python have and this interpreter has not.
+  // Renders the text. The variables are a dict with text keys. Errors, blamed on the client:
+  // - InvalidArgument with the exact message of raise_exception, or with "line N: …" and Python's
+  //   wording,
+  // - TooLarge for the limits of RenderOptions,
+  // - Unsupported for filters, tests and methods of Jinja2 or Python that this interpreter lacks.
   [[nodiscard]] Result<std::string> render(const Value& variables,
                                            const RenderOptions& options) const;
 

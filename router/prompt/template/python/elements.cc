@@ -25,6 +25,8 @@ Value no_attribute(const Value& value, std::string_view name) {
 }
 
 Value no_element(const Value& value, const Value& key) {
+  // The key comes from the request, and may be a large text. The meter limits the length of the
+  // message.
   Meter meter(1000);
   return Value::undefined(std::string(value.type_name()) + " object has no element " +
                           repr_of(key, meter));
@@ -36,9 +38,10 @@ std::optional<Value> method_of(const Value& value, std::string_view name) {
   return Value::method(BoundMethod{value, *known});
 }
 
-// The item at an index that counts from the end if negative.
+// Returns the item at an index. A negative index counts from the end.
 std::optional<Value> element_at(const Value& value, std::int64_t index) {
   if (const Sequence* sequence = value.get_if<Sequence>()) {
+    // Only lists and tuples have an index.
     if (sequence->kind > SequenceKind::Tuple) return std::nullopt;
     const auto size = static_cast<std::int64_t>(sequence->items->size());
     if (index < 0) index += size;
@@ -50,6 +53,7 @@ std::optional<Value> element_at(const Value& value, std::int64_t index) {
   const auto size = static_cast<std::int64_t>(length_of(*text));
   if (index < 0) index += size;
   if (index < 0 || index >= size) return std::nullopt;
+  // Only the offset of the wanted character is computed, without a list of all characters.
   const std::size_t begin = offset_of(*text, static_cast<std::size_t>(index));
   std::size_t end = begin;
   next_code_point(*text, end);
@@ -62,7 +66,7 @@ struct Range {
   std::int64_t step = 1;
 };
 
-// slice.indices() of Python.
+// Follows Python's slice.indices().
 Range clamp(const Slice& bounds, std::int64_t size) {
   Range range;
   range.step = bounds.step.value_or(1);
@@ -70,7 +74,8 @@ Range clamp(const Slice& bounds, std::int64_t size) {
   const std::int64_t low = is_back ? -1 : 0;
   const std::int64_t high = is_back ? size - 1 : size;
   const auto clamped = [&](std::int64_t index) {
-    if (index < 0) index = index < -size ? -1 - size : index;  // no overflow below
+    // Prevents an overflow in the next line.
+    if (index < 0) index = index < -size ? -1 - size : index;
     if (index < 0) index += size;
     return std::clamp(index, low, high);
   };
@@ -79,6 +84,8 @@ Range clamp(const Slice& bounds, std::int64_t size) {
   return range;
 }
 
+// Calls `take` for each index. The next index is computed only if it is within the range, because a
+// huge step would overflow.
 template <class Take>
 void for_each_index(const Range& range, Take take) {
   if (range.step > 0) {
@@ -107,6 +114,7 @@ Value slice_text(const Value& value, const Slice& bounds, Meter& meter) {
     return Value::slice_of(
         value, rest.substr(0, offset_of(rest, static_cast<std::size_t>(range.stop - range.start))));
   }
+  // Another step needs the characters by their index.
   std::vector<std::string_view> characters;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
@@ -132,6 +140,7 @@ Result<Value> attribute_of(const Value& value, std::string_view name) {
 
 Result<Value> item_of(const Value& value, const Value& key) {
   if (const Undefined* undefined = value.get_if<Undefined>()) return invalid(*undefined->reason);
+  // An unhashable key cannot be in the dict.
   if (const Dict* dict = value.as_dict(); dict != nullptr && is_hashable(key)) {
     if (const Value* item = dict->find(key)) return *item;
   } else if (const auto index = key.as_integer()) {
@@ -149,6 +158,7 @@ Result<Value> slice(const Value& value, const Slice& bounds, Meter& meter) {
   if (const Undefined* undefined = value.get_if<Undefined>()) return invalid(*undefined->reason);
   if (value.as_text()) return slice_text(value, bounds, meter);
   const Sequence* sequence = value.get_if<Sequence>();
+  // Python uses the slice as a key here.
   if (value.as_dict() != nullptr) return invalid("unhashable type: 'slice'");
   if (sequence == nullptr || sequence->kind > SequenceKind::Tuple) {
     return invalid(quoted_type(value) + " object is not subscriptable");

@@ -15,7 +15,8 @@
 namespace sightline::python {
 namespace {
 
-// Width and precision of one conversion, in characters.
+// The largest width and precision of one conversion, in characters. They limit the buffer and the
+// work of one conversion.
 constexpr int kFieldMax = 1000;
 
 Error invalid(std::string message) {
@@ -32,7 +33,7 @@ struct Conversion {
   char type = 's';
 };
 
-// Reads one conversion behind its '%'.
+// Reads one conversion, after its '%'.
 class ConversionReader {
  public:
   ConversionReader(std::string_view pattern, std::size_t& at) : pattern_(pattern), at_(at) {}
@@ -67,6 +68,7 @@ class ConversionReader {
   Result<int> read_number() {
     int number = 0;
     while (is_digit(peek())) {
+      // The check in the loop also prevents an overflow of the number.
       number = number * 10 + (pattern_[at_++] - '0');
       if (number > kFieldMax) {
         return client_error(ErrorCode::TooLarge,
@@ -83,9 +85,13 @@ class ConversionReader {
 Result<std::string> number_text(const Conversion& conversion, const Value& value) {
   const bool is_integral =
       std::string_view("diuxXo").find(conversion.type) != std::string_view::npos;
+  // The flags and limits are checked, and so they can go to snprintf. It has the same rules as
+  // Python for them.
   std::string layout = "%" + conversion.flags;
   if (conversion.width > 0) layout += std::to_string(conversion.width);
   if (conversion.precision) layout += "." + std::to_string(*conversion.precision);
+  // A double has at most 309 digits before the point. The buffer holds them, the precision and the
+  // width.
   std::array<char, 2 * kFieldMax + 400> buffer{};
   int size = 0;
   if (is_integral) {
@@ -97,10 +103,12 @@ Result<std::string> number_text(const Conversion& conversion, const Value& value
                                    " format: a real number is required, not " +
                                    std::string(value.type_name()));
     }
+    // The conversion to an integer would be undefined.
     if (real != nullptr && !(std::fabs(*real) < 0x1p63)) {
       return client_error(ErrorCode::Unsupported, "format: number beyond 64 bits");
     }
     const long long number = integer ? *integer : static_cast<long long>(*real);
+    // Python writes -0xff. snprintf would write the two's complement.
     if (number < 0 && std::string_view("xXo").find(conversion.type) != std::string_view::npos) {
       return client_error(ErrorCode::Unsupported, "format: hexadecimal of a negative number");
     }
@@ -120,6 +128,7 @@ Result<std::string> number_text(const Conversion& conversion, const Value& value
 
 std::string padded(const Conversion& conversion, std::string text) {
   if (conversion.precision) {
+    // The precision of a text is its largest length in characters.
     text.resize(offset_of(text, static_cast<std::size_t>(*conversion.precision)));
   }
   const std::size_t length = length_of(text);
@@ -160,6 +169,7 @@ Result<std::string> converted(const Conversion& conversion, const Value& value, 
 Result<Value> format_percent(const Value& pattern_value, const Value& arguments, Meter& meter) {
   const std::string_view pattern = *pattern_value.as_text();
   const Sequence* tuple = arguments.get_if<Sequence>();
+  // Only a tuple gives several values. A list is one value.
   if (tuple != nullptr && tuple->kind != SequenceKind::Tuple) tuple = nullptr;
   const std::size_t count = tuple == nullptr ? 1 : tuple->items->size();
   std::size_t used = 0;
@@ -181,6 +191,7 @@ Result<Value> format_percent(const Value& pattern_value, const Value& arguments,
       const Dict* dict = arguments.as_dict();
       if (dict == nullptr) return invalid("format requires a mapping");
       const Value* value = dict->find(*conversion.key);
+      // A KeyError of Python has only the key as its message.
       if (value == nullptr) return invalid("'" + std::string(*conversion.key) + "'");
       out += SL_TRY(converted(conversion, *value, meter));
       continue;
@@ -190,7 +201,7 @@ Result<Value> format_percent(const Value& pattern_value, const Value& arguments,
     ++used;
     out += SL_TRY(converted(conversion, value, meter));
   }
-  // Python forgives left-over arguments of all that has an index operator.
+  // Python accepts surplus arguments if they have an index operator.
   const bool is_indexable = arguments.as_dict() != nullptr || arguments.is_undefined() ||
                             (arguments.as_items() && tuple == nullptr);
   if (!has_key && used < count && !is_indexable) {
@@ -204,6 +215,7 @@ Result<Value> format_braces(std::string_view pattern, const Arguments& arguments
   std::size_t next = 0;
   for (std::size_t at = 0; at < pattern.size();) {
     const char c = pattern[at++];
+    // Each character costs a step, because a field may be longer than its text.
     if (!meter.spend()) return Value();
     if (c != '{' && c != '}') {
       out += c;
@@ -220,6 +232,7 @@ Result<Value> format_braces(std::string_view pattern, const Arguments& arguments
     }
     const std::string_view field = pattern.substr(at, end - at);
     at = end + 1;
+    // These characters begin a conversion, a specification, an attribute or an index.
     if (field.find_first_of(".[!:{") != std::string_view::npos) {
       return client_error(ErrorCode::Unsupported,
                           "str.format: only {}, {0} and {name} are supported");
@@ -229,11 +242,13 @@ Result<Value> format_braces(std::string_view pattern, const Arguments& arguments
       ++next;
     } else if (std::all_of(field.begin(), field.end(), is_digit)) {
       const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), index);
+      // An index that does not fit into 64 bits is out of range.
       if (error != std::errc{}) index = arguments.positional.size();
     } else {
       const auto named =
           std::find_if(arguments.named.begin(), arguments.named.end(),
                        [&](const auto& argument) { return argument.first == field; });
+      // A KeyError of Python has only the key as its message.
       if (named == arguments.named.end()) return invalid("'" + std::string(field) + "'");
       append_str(out, named->second, meter);
       continue;

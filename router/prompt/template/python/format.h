@@ -12,12 +12,20 @@
 
 namespace sightline::python {
 
-// pattern % arguments: conversions s r d i u x X o f F e E g G c %, flags "-+ 0#", width and
-// precision; names in parentheses with a dict. Errors: InvalidArgument with Python's wording.
+// Computes `pattern % arguments`, where the pattern is a text. It supports these parts of a
+// pattern:
+// - the conversions s r d i u x X o f F e E g G %,
+// - the flags "-+ 0#",
+// - width and precision, at most 1000 each,
+// - names in parentheses, with a dict as arguments.
+//
+// Errors: InvalidArgument with Python's wording, TooLarge for a width, Unsupported for other
+// conversions.
 Result<Value> format_percent(const Value& pattern, const Value& arguments, Meter& meter);
 
-// pattern.format(…): {}, {0}, {name}, doubled braces. Format specifications, conversions and
-// attribute access are Unsupported.
+// Computes `pattern.format(arguments…)`. It supports {}, {0}, {name} and doubled braces. Format
+// specifications, conversions and attribute access give Unsupported. Other errors: InvalidArgument
+// with Python's wording.
 Result<Value> format_braces(std::string_view pattern, const Arguments& arguments, Meter& meter);
 
 }  // namespace sightline::python

@@ -7,16 +7,17 @@
 
 namespace sightline::python {
 
-// Bounds the work of one evaluation. Exhaustion is sticky: operations stop early with some value,
-// and whoever drives them asks is_exhausted() before using it.
+// Limits the work of one evaluation. After the last step every operation stops early with some
+// value. The caller of the operations must check is_exhausted() before it uses this value.
 class Meter {
  public:
-  // Text is charged one step per this many bytes, so steps also bound the memory that is held.
+  // A step is charged for this many bytes of text. The steps thus limit the memory as well.
   static constexpr std::size_t kTextBytesPerStep = 16;
 
+  // steps_max is the number of steps of the whole evaluation.
   explicit Meter(std::uint64_t steps_max) : left_(steps_max) {}
 
-  // False when the steps are used up.
+  // Uses steps up. Returns false if too few are left.
   bool spend(std::uint64_t steps = 1) {
     if (steps > left_) {
       left_ = 0;
@@ -26,10 +27,13 @@ class Meter {
     }
     return !is_exhausted_;
   }
+  // Charges the steps of a text of this size, at least one.
   bool spend_text(std::size_t bytes) { return spend(1 + bytes / kTextBytesPerStep); }
+  // True if a step was refused. It stays true.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
 
  private:
+  // The steps that are not used.
   std::uint64_t left_;
   bool is_exhausted_ = false;
 };

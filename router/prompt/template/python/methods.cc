@@ -17,7 +17,7 @@ Error invalid(std::string message) {
   return client_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-// What a method works with: its object, its arguments, the bound of its work.
+// The object and the arguments of a method, and the limit of its work.
 struct Call {
   const Value& self;
   std::string_view name;
@@ -33,7 +33,7 @@ struct NamedMethod {
   Method run;
 };
 
-// An argument that must be text; absent or None: nothing.
+// Returns an argument that must be a text. Returns nothing if it is absent or `None`.
 Result<std::optional<std::string_view>> text_or_none(const Call& call, const Value* value) {
   if (value == nullptr || value->is_none()) return std::optional<std::string_view>();
   if (const auto text = value->as_text()) return std::optional<std::string_view>(*text);
@@ -75,7 +75,7 @@ Result<Value> run_split(const Call& call) {
   const auto separator = SL_TRY(text_or_none(call, bound[0]));
   const std::int64_t splits_max = SL_TRY(integer_argument(bound[1], -1));
   if (separator && separator->empty()) return invalid("empty separator");
-  // Every part costs a value, so the text's length bounds them before they exist.
+  // Each part becomes a value. The length of the text limits their number before they are created.
   if (!call.meter.spend(1 + call.text().size() / 4)) return Value();
   const auto cut = call.name == "split" ? split : split_right;
   return list_of_parts(call, cut(call.text(), separator, splits_max));
@@ -83,6 +83,7 @@ Result<Value> run_split(const Call& call) {
 
 Result<Value> run_splitlines(const Call& call) {
   const auto bound = SL_TRY(bind(call.name, call.arguments, {"keepends"}, 0));
+  // The charge is the same as for split().
   if (!call.meter.spend(1 + call.text().size() / 4)) return Value();
   return list_of_parts(call, split_lines(call.text(), bound[0] != nullptr && bound[0]->is_true()));
 }
@@ -94,6 +95,7 @@ Result<Value> run_partition(const Call& call) {
   const std::string_view text = call.text();
   const bool is_left = call.name == "partition";
   const std::size_t at = is_left ? text.find(separator) : text.rfind(separator);
+  // Without the separator, the whole text is the first part, or the last one for rpartition.
   std::vector<std::string_view> parts{text, {}, {}};
   if (at != std::string_view::npos) {
     parts = {text.substr(0, at), text.substr(at, separator.size()),
@@ -106,7 +108,7 @@ Result<Value> run_partition(const Call& call) {
   return Value::list(std::move(items), SequenceKind::Tuple);
 }
 
-// startswith and endswith also take a tuple of candidates.
+// startswith and endswith also accept a tuple of candidates.
 Result<Value> run_affix_test(const Call& call) {
   const auto bound = SL_TRY(bind(call.name, call.arguments, {"prefix", "start", "end"}, 1));
   Slice part{SL_TRY(integer_argument(bound[1], 0)), {}, {}};
@@ -138,6 +140,7 @@ Result<Value> run_replace(const Call& call) {
   const std::string_view text = call.text();
   const std::size_t hits = count_of(text, from);
   const std::size_t used = count < 0 ? hits : std::min(hits, static_cast<std::size_t>(count));
+  // The result is charged before it is built. A short text with many hits may become huge.
   if (!call.meter.spend(used) || !call.meter.spend_text(text.size() + used * to.size())) {
     return Value();
   }
@@ -162,6 +165,7 @@ Result<Value> run_find(const Call& call) {
   const bool from_left = call.name == "find" || call.name == "index";
   const std::size_t at = from_left ? text.find(part) : text.rfind(part);
   if (at != std::string_view::npos) {
+    // Python counts in characters.
     return Value::integer(static_cast<std::int64_t>(length_of(text.substr(0, at))));
   }
   if (call.name.ends_with("index")) return invalid("substring not found");
@@ -252,6 +256,7 @@ Result<Value> run_get(const Call& call) {
   return bound[1] == nullptr ? Value() : *bound[1];
 }
 
+// Values are immutable. A copy is the value itself.
 Result<Value> run_copy(const Call& call) {
   SL_TRY(bind(call.name, call.arguments, {}, 0));
   return call.self;
@@ -262,6 +267,7 @@ Result<Value> run_list_search(const Call& call) {
   std::int64_t count = 0;
   std::int64_t index = 0;
   const auto items = *call.self.as_items();
+  // equals() charges each comparison.
   for (const Value& item : items) {
     if (equals(item, *bound[0], call.meter)) {
       if (call.name == "index") return Value::integer(index);
@@ -314,7 +320,7 @@ constexpr std::array<NamedMethod, 5> kDictMethods{{
     {"keys", run_items},
     {"values", run_items},
 }};
-// Tuples have the first two.
+// A tuple has the first two methods.
 constexpr std::size_t kTupleMethods = 2;
 constexpr std::array<NamedMethod, 3> kListMethods{{
     {"count", run_list_search},

@@ -16,24 +16,27 @@
 
 namespace sightline::python {
 
-// What a call passes.
+// The arguments of a call.
 struct Arguments {
   std::vector<Value> positional;
+  // Keyword arguments. Of two with one name, the call is an error.
   std::vector<std::pair<std::string_view, Value>> named;
 };
 
-// The arguments by parameter, in the order of the names; null where not given. Errors as Python's
-// for too many, unknown or missing ones. The result points into arguments.
+// Returns the arguments by parameter, in the order of `parameters`. An absent one is null. The
+// first required_count parameters must be present. The results point into `arguments`.
+//
+// Errors: InvalidArgument for too many, unknown or missing arguments, as in Python.
 Result<std::vector<const Value*>> bind(std::string_view function, const Arguments& arguments,
                                        std::initializer_list<std::string_view> parameters,
                                        std::size_t required_count);
 
-// The name's entry in the table of methods that values of this kind have and the sandbox allows
-// (none that changes its object); nothing if there is none.
+// Returns the name from the table of methods for values of this kind, or nothing. The table has
+// only methods that the sandbox of transformers allows. No method in it changes its object.
 std::optional<std::string_view> find_method(const Value& self, std::string_view name);
 
-// Calls a method of text, list or dict with Python's result. Errors: InvalidArgument with Python's
-// wording.
+// Calls a method of a text, list or dict. The result equals Python's. Errors: InvalidArgument with
+// Python's wording.
 Result<Value> call_method(const BoundMethod& method, const Arguments& arguments, Meter& meter);
 
 }  // namespace sightline::python

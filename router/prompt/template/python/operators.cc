@@ -43,7 +43,7 @@ bool equal_dicts(const Dict& a, const Dict& b, Meter& meter) {
   });
 }
 
-// Exact where a double would round: integers among themselves.
+// Compares two integers exactly. A double would round them.
 bool equal_numbers(const Value& a, const Value& b) {
   const auto left = a.as_integer();
   const auto right = b.as_integer();
@@ -51,6 +51,7 @@ bool equal_numbers(const Value& a, const Value& b) {
   const auto* big_left = a.get_if<BigInteger>();
   const auto* big_right = b.get_if<BigInteger>();
   if (big_left != nullptr && big_right != nullptr) return *big_left->digits == *big_right->digits;
+  // A BigInteger never fits into 64 bits. It differs from every other integer.
   if ((big_left != nullptr && right) || (big_right != nullptr && left)) return false;
   return *a.as_real() == *b.as_real();
 }
@@ -71,6 +72,7 @@ Result<Value> add(const Value& a, const Value& b, Meter& meter) {
       return type_error(
           b, "can only concatenate str (not \"" + std::string(b.type_name()) + "\") to str");
     }
+    // The result is charged before it is built.
     if (!meter.spend_text(left->size() + right->size())) return Value();
     std::string joined;
     joined.reserve(left->size() + right->size());
@@ -90,8 +92,10 @@ Result<Value> add(const Value& a, const Value& b, Meter& meter) {
 Result<Value> repeat(const Value& value, std::int64_t count, Meter& meter) {
   const auto times = static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0));
   const auto is_affordable = [&](std::size_t size, std::size_t per_step) {
-    constexpr std::uint64_t kUnitsMax = 1ULL << 40U;  // keeps the product in range
+    // Limits the product to 64 bits.
+    constexpr std::uint64_t kUnitsMax = 1ULL << 40U;
     if (size == 0 || times == 0) return true;
+    // The meter has fewer steps, and so this ends the evaluation.
     if (times > kUnitsMax / size) return meter.spend(kUnitsMax);
     return meter.spend(1 + times * size / per_step);
   };
@@ -121,9 +125,10 @@ bool is_repeatable(const Value& value) {
   return value.as_text() || (sequence != nullptr && sequence->kind <= SequenceKind::Tuple);
 }
 
-// Division and remainder round towards minus infinity, as Python's do.
+// Division and remainder round towards minus infinity, as in Python.
 Result<Value> divide_integers(Arithmetic operation, std::int64_t a, std::int64_t b) {
   if (b == 0) return invalid("integer division or modulo by zero");
+  // The quotient of the smallest integer and -1 overflows. The CPU would raise an exception.
   if (b == -1) {
     if (operation == Arithmetic::Modulo) return Value::integer(0);
     if (a == std::numeric_limits<std::int64_t>::min()) return too_big();
@@ -143,6 +148,7 @@ Result<Value> power_of_integers(std::int64_t base, std::int64_t exponent) {
   if (base == 0 || base == 1) return Value::integer(exponent == 0 ? 1 : base);
   if (base == -1) return Value::integer(exponent % 2 == 0 ? 1 : -1);
   std::int64_t result = 1;
+  // The loop ends soon: with a base of 2 or more it overflows after 63 steps.
   for (; exponent > 0; --exponent) {
     if (__builtin_mul_overflow(result, base, &result)) return too_big();
   }
@@ -189,6 +195,7 @@ Result<Value> arithmetic_of_reals(Arithmetic operation, double a, double b) {
         return invalid(a == 0 ? "0.0 cannot be raised to a negative power"
                               : "(34, 'Numerical result out of range')");
       }
+      // Python returns a complex number here.
       if (std::isnan(result) && !std::isnan(a) && !std::isnan(b)) return too_big();
       return Value::real(result);
     }
@@ -199,9 +206,12 @@ Result<Value> arithmetic_of_reals(Arithmetic operation, double a, double b) {
   if (operation == Arithmetic::Divide) return Value::real(a / b);
   double remainder = std::fmod(a, b);
   if (remainder != 0 && (remainder < 0) != (b < 0)) remainder += b;
+  // A zero remainder has the sign of the divisor in Python.
   if (operation == Arithmetic::Modulo) {
     return Value::real(remainder == 0 ? std::copysign(0.0, b) : remainder);
   }
+  // The quotient is an integer except for rounding errors. Adding 0.5 before the floor removes
+  // them.
   return Value::real(std::floor((a - remainder) / b + 0.5));
 }
 
@@ -215,10 +225,11 @@ std::string_view symbol_of(Ordering ordering) {
   return kSymbols[static_cast<std::size_t>(ordering)];
 }
 
-// -1, 0, 1 for texts and numbers; 2 for a NaN.
+// Returns -1, 0 or 1 for texts and numbers, and 2 if one is NaN.
 int order_of_scalars(const Value& a, const Value& b) {
   if (const auto text = a.as_text()) {
-    const int order = text->compare(*b.as_text());  // UTF-8 orders as code points do
+    // The order of UTF-8 bytes equals the order of code points.
+    const int order = text->compare(*b.as_text());
     return order < 0 ? -1 : order > 0 ? 1 : 0;
   }
   const auto left = a.as_integer();
@@ -252,10 +263,12 @@ Error type_error(const Value& culprit, std::string message) {
 
 bool equals(const Value& a, const Value& b, Meter& meter) {
   if (!meter.spend()) return false;
+  // A bool is a number, so True equals 1.
   if (is_number(a) || is_number(b)) return is_number(a) && is_number(b) && equal_numbers(a, b);
   if (const auto text = a.as_text()) return b.as_text() == text;
   if (const Sequence* sequence = a.get_if<Sequence>()) {
     const Sequence* other = b.get_if<Sequence>();
+    // Two values that share their items are equal. This saves the comparison of large lists.
     return other != nullptr && other->kind == sequence->kind &&
            (other->items == sequence->items || equal_items(*sequence->items, *other->items, meter));
   }
@@ -278,6 +291,7 @@ Result<bool> compare(Ordering ordering, const Value& a, const Value& b, Meter& m
     const auto& x = *left->items;
     const auto& y = *right->items;
     for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+      // The first different pair decides, as in Python.
       if (!equals(x[i], y[i], meter)) return compare(ordering, x[i], y[i], meter);
     }
     return holds(ordering, x.size() < y.size() ? -1 : x.size() > y.size() ? 1 : 0);
@@ -303,6 +317,7 @@ Result<bool> contains(const Value& container, const Value& item, Meter& meter) {
   }
   if (const Dict* dict = container.as_dict()) {
     if (!is_hashable(item)) return invalid("unhashable type: " + quoted_type(item));
+    // The look-up of a text key is fast, but other keys are searched one by one.
     meter.spend(1 + dict->size() / Meter::kTextBytesPerStep);
     return dict->find(item) != nullptr;
   }
@@ -315,6 +330,7 @@ Result<bool> contains(const Value& container, const Value& item, Meter& meter) {
 }
 
 Result<Value> arithmetic(Arithmetic operation, const Value& a, const Value& b, Meter& meter) {
+  // For a text, % formats it.
   if (operation == Arithmetic::Modulo && a.as_text()) return format_percent(a, b, meter);
   const auto left = a.as_integer();
   const auto right = b.as_integer();

@@ -12,20 +12,21 @@
 #include "router/prompt/template/python/meter.h"
 #include "router/prompt/template/python/value.h"
 
-// Python's operators. Errors are InvalidArgument with Python's wording, blamed on the client: a
-// value of a kind that the operator does not take comes from the request. Integers beyond 64 bits
-// are an error (Unsupported).
+// Python's operators. Errors are InvalidArgument with Python's wording, and blame the client,
+// because values of a wrong kind come from the request. Integers above 64 bits give Unsupported.
 namespace sightline::python {
 
-// a == b
+// Computes `a == b`. False if the meter is exhausted.
 bool equals(const Value& a, const Value& b, Meter& meter);
-// a < b
+// Computes `a < b`.
 Result<bool> less(const Value& a, const Value& b, Meter& meter);
+// The ordering operators: `a < b`, `a <= b`, `a > b`, `a >= b`.
 enum class Ordering : std::uint8_t { Less, LessEqual, Greater, GreaterEqual };
 Result<bool> compare(Ordering ordering, const Value& a, const Value& b, Meter& meter);
-// item in container
+// Computes `item in container`.
 Result<bool> contains(const Value& container, const Value& item, Meter& meter);
 
+// The arithmetic operators: `+`, `-`, `*`, `/`, `//`, `%` and `**`.
 enum class Arithmetic : std::uint8_t {
   Add,
   Subtract,
@@ -35,28 +36,35 @@ enum class Arithmetic : std::uint8_t {
   Modulo,
   Power
 };
+// Computes `a operation b`. A text has the operators `+`, `*` and `%`, a list or tuple `+` and `*`.
 Result<Value> arithmetic(Arithmetic operation, const Value& a, const Value& b, Meter& meter);
+// Computes `-value`.
 Result<Value> negate(const Value& value);
 
-// value.name as Jinja2 reads it: a method first, then an item; Undefined if neither exists.
+// Reads `value.name` as Jinja2 does: first a method, then an item. The result is Undefined if
+// neither exists.
 Result<Value> attribute_of(const Value& value, std::string_view name);
-// value[key] as Jinja2 reads it: an item first, then a method; Undefined if neither exists.
+// Reads `value[key]` as Jinja2 does: first an item, then a method. The result is Undefined if
+// neither exists.
 Result<Value> item_of(const Value& value, const Value& key);
 
-// Bounds of value[start:stop:step]; absent ones are None.
+// The bounds of `value[start:stop:step]`. Python's `None` is an absent bound.
 struct Slice {
   std::optional<std::int64_t> start;
   std::optional<std::int64_t> stop;
   std::optional<std::int64_t> step;
 };
+// Computes a slice of a text, list or tuple.
 Result<Value> slice(const Value& value, const Slice& bounds, Meter& meter);
 
-// len(value)
+// Computes `len(value)`, 0 for Undefined.
 Result<std::int64_t> length_of(const Value& value);
-// list(value): items, keys of a dict, characters of a text; nothing for Undefined.
+// Computes `list(value)`: the items of a sequence, the keys of a dict or the characters of a text.
+// Undefined has no items.
 Result<std::vector<Value>> items_of(const Value& value, Meter& meter);
 
-// The error of using a value that does not exist, else a TypeError with this text.
+// Returns the error of using `culprit`, if it is Undefined. Otherwise it returns a TypeError with
+// this message.
 Error type_error(const Value& culprit, std::string message);
 
 }  // namespace sightline::python

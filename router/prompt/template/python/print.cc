@@ -51,6 +51,7 @@ void append_repr_character(std::string& out, std::string_view character, char qu
 
 void append_text_repr(std::string& out, std::string_view text) {
   const bool has_single = text.find('\'') != std::string_view::npos;
+  // Python prefers single quotes. It uses double quotes if the text has only single ones.
   const char quote = has_single && text.find('"') == std::string_view::npos ? '"' : '\'';
   out += quote;
   for (std::size_t at = 0; at < text.size();) {
@@ -89,12 +90,14 @@ void append_dict_repr(std::string& out, const Dict& dict, Meter& meter) {
   out += '}';
 }
 
-// Digits of a positive finite number and the power of ten of the first one.
+// The digits of a positive finite number, and the power of ten of the first digit.
 struct Decimal {
   std::string digits;
   int exponent = 0;
 };
 
+// std::to_chars() without a precision gives the shortest digits that read back to the same number,
+// as Python's repr does.
 Decimal shortest_decimal(double number) {
   std::array<char, 40> buffer{};
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
@@ -119,6 +122,7 @@ class JsonWriter {
       : out_(out), style_(style), meter_(meter) {}
 
   Result<Done> write(const Value& value) {
+    // The caller sees the exhausted meter and ignores the incomplete text.
     if (!meter_.spend()) return Done{};
     if (const auto text = value.as_text()) {
       write_text(*text);
@@ -153,11 +157,13 @@ class JsonWriter {
     json::append_quoted(quoted, text);
     for (std::size_t at = 0; at < quoted.size();) {
       const char32_t c = next_code_point(quoted, at);
+      // DEL is escaped as well, because Python escapes all characters from U+007F on.
       if (c < 0x7F) {
         out_ += static_cast<char>(c);
       } else if (c < 0x10000) {
         write_escape(c);
       } else {
+        // Characters above U+FFFF become a surrogate pair.
         write_escape(0xD7C0U + (c >> 10U));
         write_escape(0xDC00U | (c & 0x3FFU));
       }
@@ -173,6 +179,7 @@ class JsonWriter {
     if (value.is_none()) return "null";
     if (const bool* flag = value.get_if<bool>()) return *flag ? "true" : "false";
     if (const double* real = value.get_if<double>()) {
+      // json.dumps writes these values too, although they are not valid JSON.
       if (std::isnan(*real)) return "NaN";
       if (std::isinf(*real)) return *real < 0 ? "-Infinity" : "Infinity";
       return repr_of(*real);
@@ -186,6 +193,7 @@ class JsonWriter {
     if (!style_.indent) return;
     out_ += '\n';
     for (std::size_t i = 0; i < depth_; ++i) out_ += *style_.indent;
+    // The indentation is charged, because deep values with a wide indent may become huge.
     meter_.spend_text(depth_ * style_.indent->size());
   }
 
@@ -270,6 +278,7 @@ std::string repr_of(double number) {
   std::string out = std::signbit(number) ? "-" : "";
   const auto [digits, exponent] = shortest_decimal(std::fabs(number));
   const auto count = static_cast<int>(digits.size());
+  // Python uses an exponent outside of this range.
   if (exponent < -4 || exponent >= 16) {
     out += digits[0];
     if (count > 1) out.append(".").append(digits, 1);
@@ -280,6 +289,7 @@ std::string repr_of(double number) {
     return out.append("0.").append(static_cast<std::size_t>(-exponent - 1), '0').append(digits);
   }
   if (count <= exponent + 1) {
+    // Python shows a float without a fraction as "1.0".
     return out.append(digits)
         .append(static_cast<std::size_t>(exponent + 1 - count), '0')
         .append(".0");
@@ -319,6 +329,7 @@ void append_str(std::string& out, const Value& value, Meter& meter) {
     out += std::to_string(*integer);
   } else if (const auto* big = value.get_if<BigInteger>()) {
     out += *big->digits;
+    // Only containers have a depth. Their str() is their repr().
   } else if (value.depth() > 0 && !value.is_callable()) {
     append_repr(out, value, meter);
   } else if (!value.is_undefined()) {

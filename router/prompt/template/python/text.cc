@@ -24,14 +24,15 @@ std::string from_icu(const icu::UnicodeString& text) {
   return out;
 }
 
-// Byte offset where the last code point before `end` begins.
+// Returns the byte offset of the last code point before `end`.
 std::size_t previous_offset(std::string_view text, std::size_t end) {
+  // A code point has at most 4 bytes.
   std::size_t at = end - 1;
   while (at > 0 && end - at < 4 && is_continuation(text[at])) --at;
   return at;
 }
 
-// One code point, title-cased; some become several (ß -> Ss).
+// Returns one code point in title case. Some become several code points (ß -> Ss).
 std::string title_of(std::string_view character) {
   std::size_t offset = 0;
   const char32_t c = next_code_point(character, offset);
@@ -41,7 +42,8 @@ std::string title_of(std::string_view character) {
     append_code_point(out, simple);
     return out;
   }
-  // No simple mapping: the full upper case of it, all but the first letter lowered.
+  // Without a simple mapping, the full upper case is used. All but its first letter become lower
+  // case.
   const std::string upper = to_upper(character);
   if (upper == character) return upper;
   offset = 0;
@@ -68,6 +70,8 @@ std::vector<std::string_view> split_at_spaces(std::string_view text, std::int64_
   return parts;
 }
 
+// The parts are collected from the right end,
+// and reversed at the end.
 std::vector<std::string_view> split_right_at_spaces(std::string_view text,
                                                     std::int64_t splits_max) {
   std::vector<std::string_view> parts;
@@ -81,6 +85,7 @@ std::vector<std::string_view> split_right_at_spaces(std::string_view text,
     while (begin > 0) {
       std::size_t at = previous_offset(text, begin);
       const std::size_t start = at;
+      // The parts end before white space. This space is stripped below.
       if (is_space(next_code_point(text, at))) break;
       begin = start;
     }
@@ -91,6 +96,7 @@ std::vector<std::string_view> split_right_at_spaces(std::string_view text,
   return parts;
 }
 
+// The line ends of Python's splitlines().
 bool is_line_end(char32_t c) {
   return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 ||
          c == 0x2029;
@@ -121,7 +127,7 @@ bool belongs(char32_t c, CharacterClass wanted) {
   return false;
 }
 
-// At least one cased character and none of the other case.
+// Returns whether a text has a cased character, and only characters of this case.
 bool has_only_case(std::string_view text, bool upper) {
   bool found = false;
   for (std::size_t at = 0; at < text.size();) {
@@ -138,6 +144,7 @@ bool has_only_case(std::string_view text, bool upper) {
 }  // namespace
 
 std::size_t length_of(std::string_view text) {
+  // Each code point has exactly one byte besides its continuation bytes.
   return text.size() -
          static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_continuation));
 }
@@ -156,6 +163,7 @@ char32_t next_code_point(std::string_view text, std::size_t& offset) {
   if (lead < 0x80) return lead;
   const int more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
   char32_t c = lead & (0x3FU >> static_cast<unsigned>(more));
+  // A truncated sequence ends early, and nothing outside of the text is read.
   for (int i = 0; i < more && offset < text.size() && is_continuation(text[offset]); ++i) {
     c = (c << 6U) | (static_cast<unsigned char>(text[offset++]) & 0x3FU);
   }
@@ -182,6 +190,7 @@ void append_code_point(std::string& out, char32_t c) {
   }
 }
 
+// Python's rule: bidirectional classes WS, B and S, and the category Zs.
 bool is_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
   return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
@@ -196,6 +205,7 @@ bool is_printable(char32_t c) {
 
 std::string_view strip(std::string_view text, Side side,
                        std::optional<std::string_view> characters) {
+  // A character of several bytes is compared as a whole.
   const auto matches = [&](std::string_view character) {
     if (characters) return characters->find(character) != std::string_view::npos;
     std::size_t at = 0;
@@ -273,6 +283,7 @@ std::string replace(std::string_view text, std::string_view from, std::string_vi
     at = found + from.size();
     --replacements_max;
     if (!from.empty()) continue;
+    // An empty `from` also matches at the end of the text.
     if (at >= text.size()) return out;
     const std::size_t begin = at;
     next_code_point(text, at);
@@ -292,6 +303,7 @@ std::size_t count_of(std::string_view text, std::string_view part) {
 }
 
 std::string to_upper(std::string_view text) {
+  // The root locale has the mappings without special rules of a language, as Python has them.
   return from_icu(to_icu(text).toUpper(icu::Locale::getRoot()));
 }
 
@@ -303,7 +315,7 @@ std::string capitalize(std::string_view text) {
   if (text.empty()) return {};
   std::size_t end = 0;
   next_code_point(text, end);
-  // Lowered as a whole first: whether a sigma is final depends on what stands before it.
+  // The whole text is lowered first. The form of a final sigma depends on the characters before it.
   const std::string lower = to_lower(text);
   std::size_t lower_end = 0;
   const std::string first_lower = to_lower(text.substr(0, end));
@@ -318,6 +330,7 @@ std::string title(std::string_view text) {
     const std::size_t begin = at;
     const char32_t c = next_code_point(text, at);
     const std::string_view character = text.substr(begin, at - begin);
+    // Letters after a cased character are inside of a word.
     out += is_inside ? to_lower(character) : title_of(character);
     is_inside = is_cased(c);
   }

@@ -9,50 +9,55 @@
 #include <string_view>
 #include <vector>
 
-// What Python's str does, on UTF-8. Positions and lengths are in code points where Python counts
-// them; inputs are valid UTF-8 (bytes that are not count as one code point each).
+// The methods of Python's str for UTF-8. Where Python counts characters, positions and lengths are
+// in code points. Inputs must be valid UTF-8. For other bytes the results are not defined, but
+// nothing outside of the text is read. Pure functions.
 namespace sightline::python {
 
-// Number of code points.
+// Returns the number of code points.
 std::size_t length_of(std::string_view text);
-// Byte offset of a code point's index; text.size() beyond the end.
+// Returns the byte offset of the code point with this index, or text.size() beyond the end.
 std::size_t offset_of(std::string_view text, std::size_t index);
-// The code point at a byte offset; moves the offset behind it.
+// Returns the code point at a byte offset, and moves the offset behind it.
 char32_t next_code_point(std::string_view text, std::size_t& offset);
+// Appends the UTF-8 of a code point.
 void append_code_point(std::string& out, char32_t c);
 
-// str.isspace() of one code point.
+// `str.isspace()` for one code point.
 bool is_space(char32_t c);
-// str.isprintable() of one code point: repr() writes the others as escapes.
+// `str.isprintable()` for one code point. repr() writes the other ones as escapes.
 bool is_printable(char32_t c);
 
 enum class Side : std::uint8_t { Left, Right, Both };
-// strip, lstrip, rstrip. Without characters: white space.
+// `strip`, `lstrip` and `rstrip`. Without `characters` they remove white space. The result is a
+// view of the text.
 std::string_view strip(std::string_view text, Side side,
                        std::optional<std::string_view> characters = std::nullopt);
 
-// split and rsplit; nullopt splits at runs of white space. splits_max < 0: no bound.
-// A given separator is not empty.
+// `split` and `rsplit`. Without a separator they split at runs of white space. A negative
+// splits_max means no limit. A separator must not be empty. The parts are views of the text.
 std::vector<std::string_view> split(std::string_view text,
                                     std::optional<std::string_view> separator,
                                     std::int64_t splits_max);
 std::vector<std::string_view> split_right(std::string_view text,
                                           std::optional<std::string_view> separator,
                                           std::int64_t splits_max);
+// `splitlines`, at the line ends that Python knows.
 std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends);
 
-// replace; replacements_max < 0: no bound. An empty `from` matches between all code points.
+// `replace`. A negative replacements_max means no limit. An empty `from` matches before, between
+// and after all code points.
 std::string replace(std::string_view text, std::string_view from, std::string_view to,
                     std::int64_t replacements_max);
-// str.count without overlaps.
+// `count`, without overlaps.
 std::size_t count_of(std::string_view text, std::string_view part);
 
-// Case mappings by the Unicode data of the ICU in use.
+// `upper` and `lower`. The mappings of case are those of the ICU library in use.
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
-// First character in title case, the rest in lower case.
+// `capitalize`: the first character in title case, the others in lower case.
 std::string capitalize(std::string_view text);
-// Every run of cased letters starts in title case (str.title).
+// `title`: every run of cased letters begins in title case.
 std::string title(std::string_view text);
 
 enum class CharacterClass : std::uint8_t {
@@ -63,9 +68,10 @@ enum class CharacterClass : std::uint8_t {
   Alphanumeric,
   Space
 };
-// str.isalpha() and its kin: true if not empty and all characters belong.
+// `isalpha`, `isdigit`, `isdecimal`, `isnumeric`, `isalnum` and `isspace`. True if the text is not
+// empty and all its characters have the class.
 bool consists_of(std::string_view text, CharacterClass wanted);
-// str.isupper(), str.islower().
+// `isupper` and `islower`.
 bool is_upper(std::string_view text);
 bool is_lower(std::string_view text);
 

@@ -13,10 +13,10 @@
 namespace sightline::python {
 namespace {
 
-// Up to here a linear search beats the sorted index.
+// For up to this many entries a linear search is faster than the sorted index.
 constexpr std::size_t kLinearEntriesMax = 8;
 
-// Steps for comparing two keys: keys are scalars or small tuples.
+// The steps for comparing two keys. Keys are scalars or small tuples.
 constexpr std::uint64_t kKeyStepsMax = 10'000;
 
 bool same_key(const Value& a, const Value& b) {
@@ -24,14 +24,15 @@ bool same_key(const Value& a, const Value& b) {
   return equals(a, b, meter);
 }
 
-// JSON's numbers as Python's json module reads them.
+// Reads a JSON number as Python's json module does.
 Value number_of(const json::Value& value) {
   if (const auto integer = value.integer()) return Value::integer(*integer);
   const std::string_view raw = value.raw();
   if (raw.find_first_of(".eE") == std::string_view::npos) {
     return Value::big_integer(std::string(raw));
   }
-  // Without a number it is one below the smallest double: documents refuse those that are too big.
+  // A number without a value is below the smallest double. Documents reject numbers above the
+  // largest one.
   return Value::real(value.number().value_or(raw.front() == '-' ? -0.0 : 0.0));
 }
 
@@ -47,10 +48,12 @@ Value Value::big_integer(std::string digits) {
 
 Value Value::text(std::string owned) {
   auto owner = std::make_shared<const std::string>(std::move(owned));
+  // The view points into the shared text, so it survives moves of the value.
   const std::string_view view = *owner;
   return Value(Storage(Text{std::move(owner), view}));
 }
 
+// The owner is shared, and so no bytes are copied.
 Value Value::slice_of(const Value& whole, std::string_view part) {
   const Text* text = whole.get_if<Text>();
   SL_CHECK(text != nullptr);
@@ -142,6 +145,7 @@ std::optional<double> Value::as_real() const {
     const std::string& digits = *big->digits;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error == std::errc{}) return value;
+    // Python's integers have any size. A double above its range is infinite.
     return digits.front() == '-' ? -std::numeric_limits<double>::infinity()
                                  : std::numeric_limits<double>::infinity();
   }
@@ -150,6 +154,7 @@ std::optional<double> Value::as_real() const {
 
 std::uint32_t Value::depth() const {
   if (const Sequence* sequence = get_if<Sequence>()) return sequence->depth;
+  // The dict must not be created only to find its depth.
   if (const auto* late = get_if<std::shared_ptr<const LateDict>>()) return (*late)->depth_max();
   if (const Dict* dict = as_dict()) return dict->depth();
   if (const auto* method = get_if<std::shared_ptr<const BoundMethod>>()) {
@@ -190,7 +195,7 @@ std::string_view Value::type_name() const {
 bool Value::is_callable() const {
   if (get_if<std::shared_ptr<const BoundMethod>>() != nullptr) return true;
   const Foreign* object = as_foreign();
-  // Python's callable(): Undefined has a __call__ that fails.
+  // Python's callable() is true for Undefined, which has a __call__ that fails.
   return object == nullptr ? is_undefined() : object->is_callable();
 }
 
@@ -205,8 +210,8 @@ void Dict::index_and_merge() {
   std::vector<std::uint32_t> order(entries_.size());
   std::iota(order.begin(), order.end(), 0U);
   std::vector<std::uint8_t> is_dropped(entries_.size(), 0);
-  // Text keys: equal ones become neighbours. The other kinds of keys come from the template's own
-  // source, so there are few.
+  // After the sort, equal text keys are neighbours. Keys of other kinds come from the template's
+  // own source, and so they are few.
   const auto text_end = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t i) {
     return entries_[i].first.as_text().has_value();
   });
@@ -214,6 +219,7 @@ void Dict::index_and_merge() {
   std::stable_sort(order.begin(), text_end,
                    [&](auto a, auto b) { return text_of(a) < text_of(b); });
   const auto merge = [&](std::uint32_t first, std::uint32_t later) {
+    // The first position stays, with the last value.
     entries_[first].second = entries_[later].second;
     is_dropped[later] = 1;
   };
@@ -238,6 +244,7 @@ void Dict::index_and_merge() {
     ++kept;
   }
   entries_.resize(kept);
+  // A small dict needs no index.
   if (kept <= kLinearEntriesMax) return;
   for (std::uint32_t i = 0; i < kept; ++i) {
     if (entries_[i].first.as_text()) by_text_.push_back(i);

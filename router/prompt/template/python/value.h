@@ -21,63 +21,67 @@ namespace sightline::python {
 class Value;
 class Dict;
 
-// What a list-like value is in Python: it decides printing, truth and what may be asked of it.
-// Generator: result of a lazy filter (always true, no length, no index). View: keys(), values(),
-// items() of a dict, and range() (length, but no index).
+// The Python type of a list-like value. It decides printing, truth and the allowed operations. A
+// Generator is the result of a lazy filter: always true, without length and index. A View is
+// keys(), values() or items() of a dict, or range(): with length, without index.
 enum class SequenceKind : std::uint8_t { List, Tuple, Generator, View };
 
-// A method found on a value and not yet called: "x".strip, d.items.
+// A method of a value before its call, for example "x".strip or d.items.
 struct BoundMethod;
-// A name or attribute that does not exist. Printing it gives nothing, using it fails with `reason`.
+// A name or attribute that does not exist. Printing it gives an empty text. Using it is an error
+// with this `reason`.
 struct Undefined {
   std::shared_ptr<const std::string> reason;
 };
-// An integer beyond 64 bits, kept as its decimal digits: it can be printed and compared for
-// equality, and counted with in no other way.
+// An integer above 64 bits, as its decimal digits. It can be printed and compared for equality.
+// Arithmetic with it is an error.
 struct BigInteger {
   std::shared_ptr<const std::string> digits;
 };
-// Things that only the template language knows: namespaces, macros, loop variables, functions.
-// Compared by identity. Whoever evaluates owns them and keeps them longer than any value.
+// An object that only the template language has: a namespace, a macro, a loop variable or a
+// function. Two of them are equal if they are the same object. The evaluator owns them, and they
+// must live longer than any value.
 class Foreign {
  public:
   virtual ~Foreign() = default;
-  // Python's type name, for error messages.
+  // Python's name of the type, for error messages.
   [[nodiscard]] virtual std::string_view type_name() const = 0;
   [[nodiscard]] virtual bool is_callable() const { return false; }
-  // An attribute; Undefined where there is none.
+  // Returns an attribute, or Undefined.
   [[nodiscard]] virtual Result<Value> attribute(std::string_view name) = 0;
 };
 
-// A dict that is made when somebody first looks at it; holds what its values view.
-// Thread safety: none, also not between values that share it.
+// A dict whose creation waits for the first read. It owns the data that its values view. Thread
+// safety: one thread at a time, also for all values that share it.
 class LateDict {
  public:
   virtual ~LateDict() = default;
-  // A dict, always the same.
+  // Returns the dict, always the same one.
   [[nodiscard]] virtual const Value& made() const = 0;
-  // No less than its depth.
+  // An upper bound of its depth, known before it is created.
   [[nodiscard]] virtual std::uint32_t depth_max() const = 0;
 };
 
-// UTF-8 text: owned (shared) or a view of memory that outlives the value, such as a request body.
+// UTF-8 text. It is shared, or a view of memory that lives longer than the value, for example a
+// request body.
 struct Text {
-  std::shared_ptr<const std::string> owner;  // null: a view
+  std::shared_ptr<const std::string> owner;  // null for a view
   std::string_view view;
 };
 
+// A list-like value. `depth` is 1 + the depth of its deepest item.
 struct Sequence {
   SequenceKind kind = SequenceKind::List;
   std::uint32_t depth = 1;
   std::shared_ptr<const std::vector<Value>> items;
 };
 
-// Containers within one another. Whoever builds values from values checks depth() against it
-// before building on: walking and destroying a value recurses once per level.
+// The most containers inside one another. Code that builds a value from values must check depth()
+// first. Visiting and destroying a value takes one level of recursion per container.
 inline constexpr std::uint32_t kValueDepthMax = 200;
 
-// A Python value. Immutable and cheap to copy (containers and long texts are shared).
-// Thread safety: as std::shared_ptr<const T>, but for what holds a LateDict.
+// A Python value. It is immutable and cheap to copy, because containers and long texts are shared.
+// Thread safety: as std::shared_ptr<const T>, except for values with a LateDict.
 class Value {
  public:
   using Storage =
@@ -85,17 +89,19 @@ class Value {
                    Sequence, std::shared_ptr<const Dict>, std::shared_ptr<const LateDict>,
                    std::shared_ptr<const BoundMethod>, Foreign*>;
 
-  Value() : storage_(nullptr) {}  // None
+  // Python's `None`.
+  Value() : storage_(nullptr) {}
   static Value none() { return Value(); }
+  // `reason` is the message of the error when the value is used.
   static Value undefined(std::string reason);
   static Value boolean(bool value) { return Value(Storage(value)); }
   static Value integer(std::int64_t value) { return Value(Storage(value)); }
   static Value real(double value) { return Value(Storage(value)); }
   static Value big_integer(std::string digits);
   static Value text(std::string owned);
-  // text must outlive the value.
+  // The text must live longer than the value.
   static Value text_view(std::string_view text) { return Value(Storage(Text{nullptr, text})); }
-  // A part of `whole` (which is Text) without a copy.
+  // Returns a part of `whole`, which must be a Text, without a copy.
   static Value slice_of(const Value& whole, std::string_view part);
   static Value list(std::vector<Value> items, SequenceKind kind = SequenceKind::List);
   static Value dict(Dict dict);
@@ -103,9 +109,9 @@ class Value {
   static Value method(BoundMethod method);
   static Value foreign(Foreign* object) { return Value(Storage(object)); }
 
-  // Texts become views of the document, which must outlive the value. Numbers as Python's json
-  // module reads them: integers of any size, floats with infinities for overflow. Depth is bounded
-  // by the document's own limit.
+  // Converts JSON. Texts become views of the document, which must live longer than the value.
+  // Numbers are read as Python's json module does. Integers may have any size, and floats that
+  // overflow become infinite. The limit of the document limits the depth.
   static Value from_json(const json::Value& value);
 
   template <class T>
@@ -114,20 +120,22 @@ class Value {
   }
   [[nodiscard]] bool is_undefined() const { return get_if<Undefined>() != nullptr; }
   [[nodiscard]] bool is_none() const { return get_if<std::nullptr_t>() != nullptr; }
+  // Each of these returns nothing, or null, for a value of another kind.
   [[nodiscard]] std::optional<std::string_view> as_text() const;
   [[nodiscard]] std::optional<std::span<const Value>> as_items() const;
   [[nodiscard]] const Dict* as_dict() const;
   [[nodiscard]] Foreign* as_foreign() const;
-  // Integers and bools; not floats.
+  // For integers and bools, but not for floats.
   [[nodiscard]] std::optional<std::int64_t> as_integer() const;
-  // Integers, bools and floats.
+  // For integers, bools and floats.
   [[nodiscard]] std::optional<double> as_real() const;
 
-  // 0 for scalars, else 1 + the deepest item; of late dicts what they say.
+  // Returns 0 for scalars, and otherwise 1 + the depth of the deepest item. For a LateDict it
+  // returns depth_max().
   [[nodiscard]] std::uint32_t depth() const;
   // Python's bool(value).
   [[nodiscard]] bool is_true() const;
-  // "str", "dict", "NoneType", …
+  // "str", "dict", "NoneType" and so on.
   [[nodiscard]] std::string_view type_name() const;
   [[nodiscard]] bool is_callable() const;
 
@@ -141,18 +149,20 @@ struct BoundMethod {
   std::string_view name;  // points into the table of known methods
 };
 
-// An insertion-ordered mapping; of equal keys the first position and the last value stay, as in
-// Python. Build it, then share it: it never changes afterwards.
+// A mapping in insertion order. Of equal keys the first position and the last value stay, as in
+// Python. It never changes after its construction.
 class Dict {
  public:
   using Entry = std::pair<Value, Value>;
   Dict() = default;
-  // Keys must be hashable (no containers): see is_hashable.
+  // The keys must be hashable, which excludes containers (is_hashable()).
   explicit Dict(std::vector<Entry> entries);
 
+  // In the order of insertion.
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] std::uint32_t depth() const { return depth_; }
+  // Returns the value of a key, or null. A look-up of a text key takes logarithmic time.
   [[nodiscard]] const Value* find(const Value& key) const;
   [[nodiscard]] const Value* find(std::string_view key) const;
 
@@ -161,11 +171,12 @@ class Dict {
 
   std::vector<Entry> entries_;
   std::uint32_t depth_ = 1;
-  // Positions of the text keys, sorted by key: lookups stay logarithmic whatever a peer sends.
+  // Positions of the text keys, sorted by key. A look-up takes logarithmic time even for hostile
+  // keys.
   std::vector<std::uint32_t> by_text_;
 };
 
-// May the value be a key? (Lists and dicts may not.)
+// Returns whether the value may be a key. Lists and dicts may not.
 bool is_hashable(const Value& value);
 
 }  // namespace sightline::python
