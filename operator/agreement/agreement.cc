@@ -12,15 +12,15 @@
 namespace sightline::agreement {
 namespace {
 
-// Changed only when what stands in an agreement is written another way, which gives every object a
-// new revision.
+// Part of the digest. Change it only if the fields of an agreement are encoded in another way,
+// because each object then gets a new revision.
 constexpr std::string_view kVersion = "sightline revision 1";
 constexpr std::string_view kLetters = "abcdefghjkmnpqrstvwx";
 constexpr std::string_view kCharacters = "0123456789abcdefghjkmnpqrstvwxyz";
 constexpr std::size_t kNameLength = 8;
 constexpr std::size_t kDigestBytes = 16;
 
-// Fields with their lengths, so that no two lists of fields have the same bytes.
+// Digests fields with their lengths, so two different lists of fields never give the same bytes.
 class Digest {
  public:
   Digest() {
@@ -79,6 +79,7 @@ Agreement agreement_of(const crd::Spec& spec, const Digests& digests) {
                       .processor = spec.multimodal.processor,
                       .transfer = spec.transfer.mode,
                       .identity_key = digests.identity_key};
+  // The same modalities in another order must give the same revision.
   std::sort(agreement.modalities.begin(), agreement.modalities.end());
   return agreement;
 }
@@ -91,6 +92,7 @@ std::string revision_of(const Agreement& agreement) {
   digest.add(agreement.chat_template);
   digest.add(agreement.block_size);
   digest.add(agreement.hash_seed);
+  // The number of the enumerator: another order of the enum would give each object a new revision.
   digest.add(static_cast<std::int64_t>(agreement.events));
   digest.add(static_cast<std::int64_t>(agreement.modalities.size()));
   for (const std::string& modality : agreement.modalities) digest.add(modality);

@@ -16,7 +16,7 @@ namespace {
 using agreement::Agreement;
 using crd::Backend;
 
-// A flag that is rendered, and what to change instead of giving it.
+// A rendered flag, and what the user must change instead of giving it.
 struct Reserved {
   std::string_view flag;
   std::string_view instead;
@@ -29,12 +29,12 @@ constexpr std::string_view kPorts = "nothing: the port is fixed";
 constexpr std::string_view kParallelism = "parallelism of the template";
 constexpr std::string_view kProcessor = "spec.multimodal.processor";
 constexpr std::string_view kSeed = "spec.kv.hashSeed";
-// Not rendered, and refused all the same.
+// Not rendered, but refused too.
 constexpr std::string_view kUntilSplit;
 constexpr std::string_view kNothing = "nothing: routers need it as it is";
 
-// vLLM 0.32: `vllm serve`. --media-io-kwargs turns uuids into digests; without prefix caching there
-// is nothing to route by.
+// vLLM 0.32: `vllm serve`. --media-io-kwargs turns uuids into digests. Without prefix caching there
+// is no cache to route by.
 constexpr std::array kVllmReserved = {
     Reserved{"--model", kModel},
     Reserved{"--served-model-name", kModel},
@@ -135,15 +135,15 @@ std::span<const Reserved> reserved_of(Backend backend) {
   return {};
 }
 
-// Python's argparse takes `_` for `-` in vLLM's flags.
+// Python's argparse accepts `_` for `-` in vLLM's flags.
 std::string flag_of(std::string_view argument) {
   std::string flag(argument.substr(0, argument.find('=')));
   std::replace(flag.begin(), flag.end(), '_', '-');
   return flag;
 }
 
-// Whether an argument sets what a reserved flag sets: by its name, by the beginning of it (Python's
-// argparse takes abbreviations), or by a member of its JSON (vLLM: --kv-events-config.endpoint).
+// Whether an argument sets a reserved flag: by its name, by the beginning of its name (Python's
+// argparse accepts abbreviations), or by a member of its JSON (vLLM: --kv-events-config.endpoint).
 bool sets(std::string_view flag, std::string_view reserved) {
   if (flag == reserved || flag.starts_with(std::string(reserved) + ".")) return true;
   return flag.starts_with("--") && flag.size() > 2 && reserved.starts_with(flag);
@@ -157,7 +157,7 @@ std::string events_config() {
          R"(","topic":""})";
 }
 
-// SGLang knows no enable_kv_cache_events.
+// SGLang has no member enable_kv_cache_events.
 std::string sglang_events_config() {
   return R"({"publisher":"zmq","endpoint":")" + endpoint(kEventsPort) + R"(","replay_endpoint":")" +
          endpoint(kReplayPort) + R"(","topic":""})";
@@ -326,6 +326,7 @@ Result<Done> check_own_arguments(const crd::Pool& pool) {
   };
   const auto& args = pool.worker_template->args;
   for (std::size_t i = 0; i < args.size(); ++i) {
+    // A word without a dash is the value of a flag.
     if (!args[i].starts_with("-")) continue;
     const std::string flag = flag_of(args[i]);
     for (const Reserved& reserved : reserved_of(pool.backend)) {

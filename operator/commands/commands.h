@@ -12,37 +12,43 @@
 #include "operator/agreement/agreement.h"
 #include "operator/crd/spec.h"
 
-// How an engine is started so that it agrees with the frontends and routers of its revision.
+// The commands that start an engine in agreement with the frontends and routers of its
+// revision.
 namespace sightline::commands {
 
-// Ports of a worker's pod. Ranks r of an engine take r above each; the two ranges are disjoint for
-// the 64 ranks that there may be.
+// The ports of a worker's pod. Rank r of an engine uses each port plus r. The ranges of events and
+// replay do not overlap for the 64 possible ranks.
 inline constexpr std::int64_t kEnginePort = 8000;
 inline constexpr std::int64_t kEventsPort = 5557;
 inline constexpr std::int64_t kReplayPort = 5657;
 
 // What a container runs.
 struct Command {
-  std::vector<std::string> command;  // empty: the image's own
+  // Empty: the image's own command.
+  std::vector<std::string> command;
   std::vector<std::string> args;
   std::map<std::string, std::string> env;
 
   bool operator==(const Command&) const = default;
 };
 
-// Where a worker finds what it reads, within its pod.
+// The places in a worker's pod from which it reads.
 struct Places {
-  std::string model;             // a folder, or a name of the hub
-  std::string chat_template;     // a file; empty: the model's own
-  std::string host = "0.0.0.0";  // address that the engine listens on
+  // A folder, or a name of the hub.
+  std::string model;
+  // A file. Empty: the model's own template.
+  std::string chat_template;
+  // The address on which the engine listens.
+  std::string host = "0.0.0.0";
 };
 
-// Of a worker of the pool, which has a template; the user's own arguments come last.
+// The command of a worker of a pool with a template. The user's own arguments come last.
 Command worker_command(const agreement::Agreement& agreement, const crd::Spec& spec,
                        const crd::Pool& pool, const Places& places);
 
-// Arguments and environment of the user's that fight what is rendered. Error: InvalidArgument; the
-// message names the fix, the param the field below the template: "args[3]", "env[0].name".
+// Checks for arguments and environment variables of the user that contradict the rendered ones.
+// Errors: InvalidArgument. The message names the remedy, the param names the field below the
+// template: "args[3]", "env[0].name".
 Result<Done> check_own_arguments(const crd::Pool& pool);
 
 }  // namespace sightline::commands

@@ -11,8 +11,9 @@
 #include "operator/crd/spec.h"
 #include "operator/crd/words.h"
 
-// The fields of spec and status by name, each written once: reading, writing and listing them all
-// go through describe(fields, value), which calls fields(name, member) for each.
+// The fields of spec and status, each named once. Code that reads, writes or lists fields calls
+// describe(fields, value), which calls fields(name, member) for each. So all three always have the
+// same fields.
 namespace sightline::crd {
 
 template <class Fields, class Value>

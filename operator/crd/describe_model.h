@@ -7,7 +7,7 @@
 
 #include "operator/crd/model_spec.h"
 
-// The fields of what is served; see describe.h.
+// The fields of the model and of what identifies its blocks, see describe.h.
 namespace sightline::crd {
 
 template <class Fields, class Value>

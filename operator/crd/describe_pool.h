@@ -8,7 +8,7 @@
 #include "operator/crd/describe_model.h"
 #include "operator/crd/pool_spec.h"
 
-// The fields of the workers; see describe.h.
+// The fields of pools of workers, see describe.h.
 namespace sightline::crd {
 
 template <class Fields, class Value>

@@ -7,7 +7,7 @@
 
 #include "operator/crd/status.h"
 
-// The fields of the status; see describe.h.
+// The fields of the status, see describe.h.
 namespace sightline::crd {
 
 template <class Fields, class Value>

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-// The words of a MultimodalRouter's spec; see words.h for how they are written.
+// The enums of a MultimodalRouter's spec. words.h gives their text form.
 namespace sightline::crd {
 
 enum class EventsMode : std::uint8_t { Exact, Approximate };

@@ -10,33 +10,37 @@
 
 #include "operator/crd/enums.h"
 
-// What is served, and what identifies its blocks. See spec.h.
+// The model, and what identifies its blocks. Paths in comments are those of the CRD, see spec.h.
 namespace sightline::crd {
 
-// JSON that is passed on as it is; empty: not given.
+// JSON, passed on unchanged. Empty: not given.
 struct Opaque {
   std::string json;
   bool operator==(const Opaque&) const = default;
 };
 
+// A key of a Secret.
 struct SecretRef {
   std::string name;
   std::string key;
   bool operator==(const SecretRef&) const = default;
 };
 
+// A key of a ConfigMap.
 struct ConfigMapRef {
   std::string config_map;
   std::string key;
   bool operator==(const ConfigMapRef&) const = default;
 };
 
+// spec.model.source.pvc: a directory on a PersistentVolumeClaim.
 struct PvcSource {
   std::string claim_name;
   std::string path;
   bool operator==(const PvcSource&) const = default;
 };
 
+// spec.model.source.image: a directory in a container image.
 struct ImageSource {
   std::string reference;
   std::string path;
@@ -44,7 +48,7 @@ struct ImageSource {
   bool operator==(const ImageSource&) const = default;
 };
 
-// One of them.
+// spec.model.source: one of the three.
 struct ModelSource {
   std::optional<std::string> uri;
   std::optional<PvcSource> pvc;
@@ -52,6 +56,7 @@ struct ModelSource {
   bool operator==(const ModelSource&) const = default;
 };
 
+// spec.model.
 struct Model {
   std::string name;
   std::optional<ModelSource> source;
@@ -62,6 +67,7 @@ struct Model {
   bool operator==(const Model&) const = default;
 };
 
+// spec.kv: how engines divide and name blocks.
 struct Kv {
   std::int64_t block_size = 16;
   std::string hash_seed;
@@ -69,6 +75,7 @@ struct Kv {
   bool operator==(const Kv&) const = default;
 };
 
+// spec.multimodal.fetch: downloads of images.
 struct Fetch {
   bool allow_private_addresses = false;
   std::string connect_timeout = "5s";
@@ -78,6 +85,7 @@ struct Fetch {
   bool operator==(const Fetch&) const = default;
 };
 
+// spec.multimodal.
 struct Multimodal {
   std::vector<std::string> modalities = {"image"};
   std::map<std::string, std::int64_t> processor;
@@ -88,17 +96,20 @@ struct Multimodal {
   bool operator==(const Multimodal&) const = default;
 };
 
+// spec.transfer.shm.
 struct ShmTransfer {
   std::string size = "2Gi";
   OnMiss on_miss = OnMiss::Reprocess;
   bool operator==(const ShmTransfer&) const = default;
 };
 
+// spec.transfer.nixl.
 struct NixlTransfer {
   NixlBackend backend = NixlBackend::Ucx;
   bool operator==(const NixlTransfer&) const = default;
 };
 
+// spec.transfer: how encode workers pass embeddings on.
 struct Transfer {
   TransferMode mode = TransferMode::Disabled;
   std::optional<ShmTransfer> shm;

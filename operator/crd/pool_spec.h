@@ -11,15 +11,17 @@
 #include "operator/crd/enums.h"
 #include "operator/crd/model_spec.h"
 
-// The workers. See spec.h.
+// Pools of workers. Paths in comments are those of the CRD, see spec.h.
 namespace sightline::crd {
 
+// spec.pools[].autoscaling.
 struct PoolAutoscaling {
   std::int64_t min_replicas = 1;
   std::int64_t max_replicas = 1;
   bool operator==(const PoolAutoscaling&) const = default;
 };
 
+// spec.pools[].template.env[].
 struct EnvVar {
   std::string name;
   std::string value;
@@ -27,6 +29,7 @@ struct EnvVar {
   bool operator==(const EnvVar&) const = default;
 };
 
+// spec.pools[].template.parallelism.
 struct Parallelism {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
@@ -34,6 +37,7 @@ struct Parallelism {
   bool operator==(const Parallelism&) const = default;
 };
 
+// spec.pools[].template: workers that the operator runs.
 struct WorkerTemplate {
   std::string image;
   PullPolicy image_pull_policy = PullPolicy::IfNotPresent;
@@ -49,6 +53,7 @@ struct WorkerTemplate {
   bool operator==(const WorkerTemplate&) const = default;
 };
 
+// spec.pools[].selector: pods that others run.
 struct PodSelector {
   std::map<std::string, std::string> match_labels;
   std::int64_t port = 8000;
@@ -57,6 +62,7 @@ struct PodSelector {
   bool operator==(const PodSelector&) const = default;
 };
 
+// spec.pools[].endpoints[]: a worker outside of the cluster, or with an address of its own.
 struct Endpoint {
   std::string name;
   std::string url;
@@ -65,6 +71,7 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
+// spec.pools[].
 struct Pool {
   std::string name;
   Backend backend = Backend::Vllm;
@@ -72,7 +79,7 @@ struct Pool {
   std::optional<std::int64_t> replicas;
   std::optional<PoolAutoscaling> autoscaling;
   std::optional<std::int64_t> block_size;
-  // One of them.
+  // Exactly one of these three is given.
   std::optional<WorkerTemplate> worker_template;
   std::optional<PodSelector> selector;
   std::vector<Endpoint> endpoints;

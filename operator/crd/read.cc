@@ -15,7 +15,7 @@
 namespace sightline::crd {
 namespace {
 
-// Reads the members of an object; the first that is not as it should be is kept as error.
+// Reads the members of an object. Keeps the first wrong member as the error.
 class Reading {
  public:
   Reading(json::Value object, std::string path, std::optional<Error>& error)
@@ -24,6 +24,7 @@ class Reading {
   template <class Member>
   void operator()(std::string_view name, Member& member) {
     const auto found = object_.find(name);
+    // null is the same as a missing member, which keeps its default.
     if (!found || found->is(json::Kind::Null)) return;
     read(*found, path_ + "." + std::string(name), member);
   }
@@ -60,6 +61,7 @@ class Reading {
     const auto& words = kWords<Enum>;
     const auto word = std::find(words.begin(), words.end(), value.string().value_or(""));
     if (word == words.end()) return refuse(path, "one of its words");
+    // kWords has the order of the enumerators.
     member = static_cast<Enum>(word - words.begin());
   }
   template <class Value>
@@ -84,7 +86,7 @@ class Reading {
       read_element(element, path + "." + key, member[key]);
     }
   }
-  // Quantities may be numbers.
+  // A quantity may be a number.
   void read_element(json::Value value, const std::string& path, std::string& member) {
     if (value.is(json::Kind::Number)) {
       member = value.raw();

@@ -10,11 +10,12 @@
 
 namespace sightline::crd {
 
-// The spec of an object that the API server gave. What is not known here is passed over: a newer
-// schema may have it. Errors: InvalidArgument, with the path of the field as param, where one is of
-// another kind than the schema allows.
+// Reads the spec of an object from the API server. Ignores unknown fields, because a newer schema
+// may have them. Errors: InvalidArgument with the field's path as param, for a field of another
+// kind than the schema allows.
 Result<Spec> read_spec(json::Value object);
-// The status of an object; of one that has none yet, an empty one. Errors: as read_spec().
+// Reads the status of an object. It is empty if the object has no status yet. Errors: see
+// read_spec().
 Result<Status> read_status(json::Value object);
 
 }  // namespace sightline::crd

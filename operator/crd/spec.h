@@ -12,11 +12,13 @@
 #include "operator/crd/model_spec.h"
 #include "operator/crd/pool_spec.h"
 
-// The spec of a MultimodalRouter as values. Meaning, ranges and defaults stand in
-// crds/sightline.dev_multimodalrouters.yaml, whose defaults the API server fills in before anybody
-// reads the object; those here are for objects that never were there.
+// The spec of a MultimodalRouter as values. crds/sightline.dev_multimodalrouters.yaml defines
+// meaning, ranges and defaults. The API server fills in its defaults before a program reads the
+// object. The defaults here are for objects that never were in an API server. Paths in comments are
+// those of the CRD.
 namespace sightline::crd {
 
+// spec.frontend.autoscaling.
 struct FrontendAutoscaling {
   std::int64_t min_replicas = 1;
   std::int64_t max_replicas = 1;
@@ -24,6 +26,7 @@ struct FrontendAutoscaling {
   bool operator==(const FrontendAutoscaling&) const = default;
 };
 
+// spec.frontend.service: the Service for clients.
 struct ClientService {
   ServiceType type = ServiceType::ClusterIp;
   std::int64_t port = 8000;
@@ -31,6 +34,7 @@ struct ClientService {
   bool operator==(const ClientService&) const = default;
 };
 
+// spec.frontend.
 struct Frontend {
   std::optional<std::int64_t> replicas;
   std::optional<FrontendAutoscaling> autoscaling;
@@ -41,6 +45,7 @@ struct Frontend {
   bool operator==(const Frontend&) const = default;
 };
 
+// spec.router.weights.
 struct Weights {
   std::string overlap_credit = "1";
   std::string host_credit = "0.75";
@@ -50,6 +55,7 @@ struct Weights {
   bool operator==(const Weights&) const = default;
 };
 
+// spec.router.
 struct Router {
   std::int64_t replicas = 2;
   Policy policy = Policy::Kv;
@@ -61,6 +67,7 @@ struct Router {
   bool operator==(const Router&) const = default;
 };
 
+// spec.nats.managed: NATS servers that the operator runs.
 struct ManagedNats {
   std::int64_t replicas = 1;
   std::string image;
@@ -69,6 +76,7 @@ struct ManagedNats {
   bool operator==(const ManagedNats&) const = default;
 };
 
+// spec.nats.external: NATS servers that others run.
 struct ExternalNats {
   std::vector<std::string> urls;
   std::optional<SecretRef> credentials_secret;
@@ -76,19 +84,20 @@ struct ExternalNats {
   bool operator==(const ExternalNats&) const = default;
 };
 
-// One of them.
+// spec.nats: one of the two.
 struct Nats {
   std::optional<ManagedNats> managed;
   std::optional<ExternalNats> external;
   bool operator==(const Nats&) const = default;
 };
 
-// Of workers that somebody else runs.
+// spec.agents: the agents of workers that others run.
 struct Agents {
   Opaque pod_template;
   bool operator==(const Agents&) const = default;
 };
 
+// spec.rollout.
 struct Rollout {
   Strategy strategy = Strategy::Rolling;
   std::int64_t max_surge = 0;
@@ -99,16 +108,19 @@ struct Rollout {
   bool operator==(const Rollout&) const = default;
 };
 
+// spec.disruption.
 struct Disruption {
   std::int64_t max_unavailable = 1;
   bool operator==(const Disruption&) const = default;
 };
 
+// spec.networkPolicy.
 struct NetworkPolicy {
   bool enabled = true;
   bool operator==(const NetworkPolicy&) const = default;
 };
 
+// spec.monitoring.
 struct Monitoring {
   PodMonitor pod_monitor = PodMonitor::Auto;
   std::string interval = "30s";
@@ -116,11 +128,13 @@ struct Monitoring {
   bool operator==(const Monitoring&) const = default;
 };
 
+// spec.imagePullSecrets[].
 struct PullSecret {
   std::string name;
   bool operator==(const PullSecret&) const = default;
 };
 
+// spec.
 struct Spec {
   Model model;
   Kv kv;

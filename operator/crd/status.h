@@ -6,25 +6,27 @@
 #include <string>
 #include <vector>
 
-// The status of a MultimodalRouter as values; meaning as in
-// crds/sightline.dev_multimodalrouters.yaml.
+// The status of a MultimodalRouter as values. crds/sightline.dev_multimodalrouters.yaml defines the
+// meaning.
 namespace sightline::crd {
 
 enum class ConditionStatus : std::uint8_t { True, False, Unknown };
 enum class RevisionState : std::uint8_t { Pending, Serving, Draining, Retired };
 enum class RolloutPhase : std::uint8_t { Idle, InProgress, Paused, Completed, Stuck };
 
-// As metav1.Condition.
+// The same as metav1.Condition.
 struct Condition {
   std::string type;
   ConditionStatus status = ConditionStatus::Unknown;
   std::int64_t observed_generation = 0;
-  std::string last_transition_time;  // RFC 3339, whole seconds
+  // RFC 3339, whole seconds.
+  std::string last_transition_time;
   std::string reason;
   std::string message;
   bool operator==(const Condition&) const = default;
 };
 
+// status.images: the images that the operator has chosen for this object.
 struct NotedImages {
   std::string router;
   std::string nats;
@@ -32,6 +34,7 @@ struct NotedImages {
   bool operator==(const NotedImages&) const = default;
 };
 
+// status.revisions[].
 struct RevisionStatus {
   std::string name;
   RevisionState state = RevisionState::Pending;
@@ -45,6 +48,7 @@ struct RevisionStatus {
   bool operator==(const RevisionStatus&) const = default;
 };
 
+// status.pools[].
 struct PoolStatus {
   std::string name;
   std::int64_t desired = 0;
@@ -55,20 +59,25 @@ struct PoolStatus {
   bool operator==(const PoolStatus&) const = default;
 };
 
+// status.frontend and status.router.
 struct ReadyCount {
   std::int64_t desired = 0;
   std::int64_t ready = 0;
   bool operator==(const ReadyCount&) const = default;
 };
 
+// status.rollout.
 struct RolloutStatus {
   RolloutPhase phase = RolloutPhase::Idle;
   std::string message;
-  std::string start_time;          // RFC 3339
-  std::string last_progress_time;  // RFC 3339
+  // RFC 3339.
+  std::string start_time;
+  // RFC 3339.
+  std::string last_progress_time;
   bool operator==(const RolloutStatus&) const = default;
 };
 
+// status.
 struct Status {
   std::int64_t observed_generation = 0;
   std::vector<Condition> conditions;

@@ -9,12 +9,12 @@
 #include "operator/crd/enums.h"
 #include "operator/crd/status.h"
 
-// How enums are written.
+// The text form of enums.
 namespace sightline::crd {
 
 using std::string_view_literals::operator""sv;
 
-// The words of an enum, in its order.
+// The words of an enum, in the order of its values.
 template <class Enum>
 inline constexpr std::array<std::string_view, 0> kWords{};
 template <>

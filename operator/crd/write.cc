@@ -19,6 +19,7 @@ namespace {
 template <class Struct>
 std::string object_of(const Struct& value);
 
+// An empty result means that the member is left out.
 std::string json_of(const std::string& text) { return text.empty() ? "" : json::to_quoted(text); }
 std::string json_of(bool flag) { return flag ? "true" : "false"; }
 std::string json_of(std::int64_t number) { return std::to_string(number); }
@@ -41,7 +42,7 @@ std::string json_of(const std::vector<Element>& values) {
   for (const Element& value : values) out += (out.empty() ? "[" : ",") + json_of(value);
   return out.empty() ? "" : out + "]";
 }
-// No words at all are another thing than the words of the default: modalities.
+// An empty list of modalities is not the same as a missing one, which means the default.
 std::string json_of(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "[" : ",") + json::to_quoted(word);
@@ -52,6 +53,7 @@ std::string json_of(const std::map<std::string, Element>& values) {
   std::string out;
   for (const auto& [key, value] : values) {
     std::string text = json_of(value);
+    // A key must stay, even with an empty value.
     if (text.empty()) text = R"("")";
     out += (out.empty() ? "{" : ",") + json::to_quoted(key) + ":" + text;
   }
@@ -111,6 +113,7 @@ class Naming {
   template <class Member>
   void go_into(const std::string& path) {
     using Type = typename Inner<Member>::Type;
+    // Only structs of the CRD have a describe().
     if constexpr (requires(Naming & inner, const Type& value) { describe(inner, value); }) {
       Naming inner(path + std::string(Inner<Member>::kSuffix), names_);
       const Type value{};

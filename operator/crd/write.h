@@ -10,12 +10,13 @@
 
 namespace sightline::crd {
 
-// As JSON. Texts, lists and maps that are empty are left out, and so is what is not given.
+// The spec or status as JSON. Leaves out members that are not given, and empty texts, lists and
+// maps.
 std::string spec_json(const Spec& spec);
 std::string status_json(const Status& status);
 
-// The fields of spec and status, as "spec.kv.blockSize", "spec.pools[].name"; what stands in maps
-// and in what is passed on is not among them. Sorted.
+// The fields of spec and status, for example "spec.kv.blockSize" and "spec.pools[].name". Members
+// of maps and of opaque JSON are not among them. Sorted.
 std::vector<std::string> field_names();
 
 }  // namespace sightline::crd

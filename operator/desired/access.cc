@@ -26,6 +26,7 @@ std::vector<Value> service_accounts(const Scene& scene) {
                                       .kind = "ServiceAccount",
                                       .name = service_account(scene.owner, component),
                                       .labels = labels(scene.owner, component, {})});
+    // No program of these pods calls the API server.
     account.member("automountServiceAccountToken") = false;
     accounts.push_back(std::move(account));
   }

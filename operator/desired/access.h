@@ -9,14 +9,15 @@
 #include "operator/desired/scene.h"
 #include "operator/kube/object/value.h"
 
-// Who the pods are for the API server.
+// The identity of the pods for the API server.
 namespace sightline::desired {
 
-// Name of the ServiceAccount of a component's pods.
+// The name of the ServiceAccount of a component's pods.
 std::string service_account(const Owner& owner, std::string_view component);
 
-// One of each component, for all revisions. They have no role, and their tokens are mounted
-// nowhere: no pod of ours asks the API server. Policies and admission can tell them apart.
+// One ServiceAccount for each component, for all revisions. It has no role, and no pod mounts its
+// token: our pods never call the API server. Policies and admission can distinguish components by
+// it.
 std::vector<object::Value> service_accounts(const Scene& scene);
 
 }  // namespace sightline::desired

@@ -19,7 +19,7 @@ using object::Value;
 namespace {
 
 constexpr std::string_view kWorkersFile = "agents.yaml";
-// Its last frames leave, and routers hear that it ends.
+// Time for its last frames, and to announce its end to routers.
 constexpr std::int64_t kGraceSeconds = 15;
 
 bool is_foreign(const crd::Pool& pool) { return pool.selector || !pool.endpoints.empty(); }
@@ -91,6 +91,7 @@ std::vector<WorkerFields> foreign_workers(const crd::Spec& spec,
     for (const crd::Endpoint& endpoint : pool.endpoints) add(pool, of_endpoint(endpoint));
     if (!pool.selector) continue;
     for (const ForeignPod& pod : pods) {
+      // A pod without an address cannot be reached yet.
       if (pod.pool == pool.name && !pod.ip.empty()) add(pool, of_pod(pool, pod));
     }
   }

@@ -9,31 +9,33 @@
 #include "operator/desired/settings.h"
 #include "operator/kube/object/value.h"
 
-// Agents of workers that somebody else runs: pods that a pool selects, and endpoints. Nothing is
-// written to those pods.
+// Agents for workers of others: pods that a pool selects, and endpoints. The operator writes
+// nothing to those pods.
 namespace sightline::desired {
 
 // A pod that a pool selects.
 struct ForeignPod {
   std::string pool;
   std::string name;
-  std::string ip;  // empty: none yet
+  // Empty: it has no address yet.
+  std::string ip;
 };
 
+// Whether the spec has pools of these workers.
 bool has_foreign_workers(const crd::Spec& spec);
 
-// Those workers as an agent is told of them, sorted by name. Their names are those that routers'
-// lists have: of the pod, of the endpoint.
+// These workers as an agent's list has them, sorted by name. They have the same names as in
+// routers' lists: of the pod, or of the endpoint.
 std::vector<WorkerFields> foreign_workers(const crd::Spec& spec,
                                           const std::vector<ForeignPod>& pods);
 
-// Of that list, as the agent reads it.
+// A digest of this list in the agent's form.
 std::string digest_of_list(const crd::Spec& spec, const std::vector<ForeignPod>& pods);
 
-// The ConfigMap NAME-REVISION-agents with the list (workers_file() says how long it may be), which
-// the agent watches, and the Deployment of the one agent that reads them all; it ends before
-// another one starts, since of two that tell of one worker neither is believed. Empty if the spec
-// has no such pool.
+// The ConfigMap NAME-REVISION-agents with the list, which the agent watches, and the Deployment of
+// the one agent that reads all these workers. workers_file() limits the list. The agent ends before
+// its successor starts, because routers reject both of two agents for one worker. Empty if the spec
+// has no pool of these workers.
 std::vector<object::Value> agent_objects(const Scene& scene, const std::vector<ForeignPod>& pods);
 
 }  // namespace sightline::desired

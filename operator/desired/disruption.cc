@@ -11,7 +11,7 @@ using object::Value;
 
 namespace {
 
-// Frontends that there may be.
+// The most frontends that may exist.
 std::int64_t frontends_of(const Scene& scene, const Sizes& sizes) {
   if (sizes.frontends) return *sizes.frontends;
   const auto& autoscaling = scene.spec.frontend.autoscaling;
@@ -35,6 +35,7 @@ Value disruption_budget(const Scene& scene, Budget budget) {
                                    .labels = std::move(budget.labels)});
   object.set({"spec", "selector", "matchLabels"}, std::move(budget.selector));
   object.set({"spec", "maxUnavailable"}, budget.unavailable_max);
+  // An unready pod may always be evicted. Otherwise it could block the drain of its node.
   object.set({"spec", "unhealthyPodEvictionPolicy"}, "AlwaysAllow");
   return object;
 }
@@ -43,6 +44,7 @@ std::vector<Value> disruption_budgets(const Scene& scene, const Sizes& sizes) {
   std::vector<Value> budgets;
   const std::int64_t most = scene.spec.disruption.max_unavailable;
   const auto add = [&](std::string_view component, const std::string& pool, std::int64_t pods) {
+    // A budget for as many pods would limit nothing.
     if (pods <= most) return;
     const std::string part = pool.empty() ? std::string(component) : pool;
     budgets.push_back(disruption_budget(

@@ -10,24 +10,27 @@
 #include "operator/desired/scene.h"
 #include "operator/kube/object/value.h"
 
-// How many pods of a revision there are at least, whatever comes: evictions, load.
+// How many pods of a revision exist at least, during evictions and under load.
 namespace sightline::desired {
 
+// What a PodDisruptionBudget protects.
 struct Budget {
   std::string name;
   object::Value labels;
-  object::Value selector;  // of its pods, by labels
+  // Selects its pods by labels.
+  object::Value selector;
   std::int64_t unavailable_max = 1;
 };
-// A PodDisruptionBudget. Pods that are not ready never keep a node from being drained.
+// A PodDisruptionBudget. It never protects pods that are not ready, so these do not block the drain
+// of a node.
 object::Value disruption_budget(const Scene& scene, Budget budget);
 
-// One of frontends, of routers and of each pool with a template that has more pods than
-// spec.disruption.maxUnavailable: with fewer it would never hinder an eviction.
+// One budget each for frontends, for routers and for each pool with a template. It needs more pods
+// than spec.disruption.maxUnavailable: with fewer, a budget would never prevent an eviction.
 std::vector<object::Value> disruption_budgets(const Scene& scene, const Sizes& sizes);
 
-// The HorizontalPodAutoscaler of the revision's frontends; none if the spec asks for none, or their
-// number is said here.
+// The HorizontalPodAutoscaler of the revision's frontends. Nothing if the spec has no autoscaling,
+// or if `sizes` gives their number.
 std::optional<object::Value> frontend_autoscaler(const Scene& scene, const Sizes& sizes);
 
 }  // namespace sightline::desired

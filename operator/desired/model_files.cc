@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kVolume = "model";
 constexpr std::string_view kScheme = "hf://";
-// config.json, tokenizer.json, chat_template.jinja, … and no weights. One pattern: of several,
-// older and newer editions of the command want different spellings.
+// config.json, tokenizer.json, chat_template.jinja and so on, without weights. One pattern, because
+// older and newer versions of `hf` need different spellings for several.
 constexpr std::string_view kSmallFiles = "*.j[si]*";
 
 struct Repository {
@@ -68,6 +68,7 @@ std::string download_image(const crd::Spec& spec, const crd::NotedImages& images
   if (!images.download.empty()) return images.download;
   for (const crd::Pool& pool : spec.pools) {
     const bool has_command =
+        // The images of these engines contain `hf`.
         pool.backend == crd::Backend::Vllm || pool.backend == crd::Backend::Sglang;
     if (has_command && pool.worker_template && !pool.worker_template->image.empty()) {
       return pool.worker_template->image;
@@ -77,6 +78,7 @@ std::string download_image(const crd::Spec& spec, const crd::NotedImages& images
 }
 
 ModelFiles files_of_engine(const Scene& scene, const crd::Pool& pool) {
+  // Without a source the engine downloads the weights itself.
   const bool is_small = !scene.spec.model.source || pool.backend == crd::Backend::Simulator;
   return is_small ? ModelFiles::Small : ModelFiles::All;
 }
@@ -102,12 +104,14 @@ void add_download(PodSpec& pod, const Scene& scene, ModelFiles files) {
   container.member("imagePullPolicy") = crd::word_of(scene.spec.image_pull_policy);
   container.member("command") = texts_of({"hf", "download"});
   container.member("args") = texts_of(args);
+  // `hf` needs a HOME that it can write, and the root file system is read-only.
   set_env(container, "HOME", "/tmp");
   set_hub_token(container, model);
   Value security = restricted_container();
   if (scene.spec.pod_user == crd::PodUser::Fixed) security.member("runAsUser") = kUser;
   container.member("securityContext") = std::move(security);
   pod.begin_mounts();
+  // Only the download may write. The other containers mount the volume read-only.
   pod.mount(kVolume, volume_source(model), kModelPath, false);
   pod.mount_scratch("download", "/tmp");
   pod.add_init(std::move(container));

@@ -9,38 +9,42 @@
 #include "operator/kube/object/value.h"
 
 // How the model's files come into pods: from a claim, from an image, or from the Hugging Face hub
-// by an init container. Its image (download_image()) has the command `hf` of huggingface_hub 0.34
-// or later; a user's pod template may give the container "download" another image, command and
-// arguments that fill the same folder.
+// through an init container. The download image (download_image()) has the command `hf` of
+// huggingface_hub 0.34 or later. A user's pod template may give the container "download" another
+// image, command and arguments that fill the same folder.
 namespace sightline::desired {
 
-// The folder of the model's files in every pod that has them.
+// The folder of the model's files in each pod that has them.
 std::string model_folder(const crd::Model& model);
 
-// What an engine is given as its model: that folder, or the name of the hub where no source is
-// given: engines download by themselves. Simulators do not.
+// The model argument of an engine: this folder. Without a source it is the name on the hub, because
+// engines download themselves. Simulators do not.
 std::string engine_model(const Scene& scene, const crd::Pool& pool);
 
+// Whether an init container downloads the model.
 bool is_downloaded(const crd::Model& model);
 
-// The image that downloads: of the operator's flags, else that of the first pool of vLLM or SGLang
-// engines, which download by themselves with the same library. Empty: there is none.
+// The image that downloads: from the operator's flags, else from the first pool of vLLM or SGLang
+// engines, which contain the same library. Empty: there is no image.
 std::string download_image(const crd::Spec& spec, const crd::NotedImages& images);
 
-// Which files a pod needs of a model that is downloaded.
+// Which files a pod needs of a downloaded model.
 enum class ModelFiles {
-  Small,  // configuration, tokenizer, templates: what frontends, routers and agents read
+  // Configuration, tokenizer and templates, which frontends, routers and agents read.
+  Small,
   All,
 };
+// The files that the engines of a pool need.
 ModelFiles files_of_engine(const Scene& scene, const crd::Pool& pool);
 
-// Mounts the files, read-only, in the containers that are added from here on.
+// Mounts the files, read-only, in the containers that are added afterwards.
 void mount_model(PodSpec& pod, const Scene& scene);
 
-// Adds what downloads them, if they are; before the containers that read them. It leaves no mounts.
+// Adds the container that downloads the files, if they are downloaded. Call it before the
+// containers that read them. It leaves no mounts for these.
 void add_download(PodSpec& pod, const Scene& scene, ModelFiles files);
 
-// The hub's token, for who downloads.
+// Sets the hub's token in a container that downloads.
 void set_hub_token(object::Value& container, const crd::Model& model);
 
 }  // namespace sightline::desired

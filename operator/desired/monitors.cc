@@ -19,7 +19,7 @@ Value endpoint(const Scene& scene, std::string_view port) {
       {{"port", port}, {"path", "/metrics"}, {"interval", scene.spec.monitoring.interval}});
 }
 
-// Engines tell their own hit rate; where a policy closes their port, nobody may ask for it.
+// Engines export their own hit rate. If a network policy closes their port, no scrape is possible.
 Value endpoints(const Scene& scene, std::string_view component) {
   Value all = Value::array({endpoint(scene, "admin")});
   if (component == kWorker && !scene.spec.network_policy.enabled) {
@@ -31,6 +31,7 @@ Value endpoints(const Scene& scene, std::string_view component) {
 Value monitor(const Scene& scene, std::string_view component) {
   Value with_users = Value::object();
   for (const auto& [name, value] : scene.spec.monitoring.labels) with_users.member(name) = value;
+  // Our labels replace those of users.
   with_users.merge(labels(scene.owner, component, {}));
   Value object = object_of(scene, {.api_version = "monitoring.coreos.com/v1",
                                    .kind = "PodMonitor",

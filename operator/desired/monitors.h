@@ -9,12 +9,13 @@
 
 namespace sightline::desired {
 
-// Whether Prometheus is told of the pods: as spec.monitoring says, Auto where the API server knows
+// Whether Prometheus scrapes the pods: as spec.monitoring says. Auto means: if the API server knows
 // PodMonitors.
 bool is_scraped(const crd::Spec& spec, bool has_pod_monitors);
 
-// A PodMonitor (monitoring.coreos.com/v1) each of frontends, routers, workers and agents, whose
-// admin ports have the metrics; of all revisions, told apart by labels. Empty unless is_scraped().
+// One PodMonitor (monitoring.coreos.com/v1) each for frontends, routers, workers and agents, whose
+// admin ports have the metrics. They cover all revisions, which labels distinguish. Empty unless
+// is_scraped().
 std::vector<object::Value> pod_monitors(const Scene& scene, bool has_pod_monitors);
 
 }  // namespace sightline::desired

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kConfigFolder = "/etc/nats";
 constexpr std::string_view kPidFolder = "/var/run/nats";
-// More than the time in which a server sends its clients away.
+// Longer than a server takes to send its clients away.
 constexpr std::int64_t kGraceSeconds = 60;
 
 std::string name_of(const Scene& scene) { return shared_name(scene.owner, kNats); }
@@ -50,7 +50,7 @@ Value clients_service(const Scene& scene) {
   return service(scene, name_of(scene), Value::array({service_port("client", kNatsPort)}));
 }
 
-// Servers look for each other before they are ready.
+// Also resolves servers that are not ready, because servers must find each other before that.
 Value servers_service(const Scene& scene) {
   Value object = service(
       scene, nats_servers_service(scene.owner),
@@ -67,6 +67,7 @@ Value container(const Scene& scene, const crd::ManagedNats& nats) {
   made.member("imagePullPolicy") = crd::word_of(scene.spec.image_pull_policy);
   made.member("args") =
       texts_of({"--config", std::string(kConfigFolder) + "/" + std::string(kNatsConfigFile)});
+  // The configuration uses it as server_name.
   Value name = Value::object();
   name.set({"fieldRef", "fieldPath"}, "metadata.name");
   set_env_from(made, "POD_NAME", std::move(name));
@@ -77,6 +78,7 @@ Value container(const Scene& scene, const crd::ManagedNats& nats) {
       probe_of({.path = "/healthz", .port = "monitor", .period_seconds = 2, .failures = 2});
   made.member("livenessProbe") =
       probe_of({.path = "/healthz", .port = "monitor", .period_seconds = 10, .failures = 6});
+  // Lame duck mode: the server sends its clients to the others. A single server has no others.
   if (nats.replicas > 1) {
     made.set({"lifecycle", "preStop", "exec", "command"},
              texts_of({"nats-server", "--signal", "ldm=" + std::string(kNatsPidFile)}));
@@ -86,7 +88,7 @@ Value container(const Scene& scene, const crd::ManagedNats& nats) {
   return made;
 }
 
-// One folder: the configuration includes the file beside it.
+// In one folder, because the configuration includes the file beside it.
 Value config_volume(const Scene& scene, const crd::ManagedNats& nats) {
   Value map = Value::object();
   map.set({"configMap", "name"}, name_of(scene));
@@ -120,6 +122,7 @@ Value stateful_set(const Scene& scene, const crd::ManagedNats& nats, std::string
     set.set({"spec", "template", "metadata", "annotations", kRestartAnnotation},
             scene.spec.restart);
   }
+  // A new configuration changes the template, so the servers restart.
   set_config_digest(set, config);
   set.set({"spec", "template", "spec"}, pod.take());
   merge_users(set, nats.pod_template);

@@ -10,11 +10,11 @@
 
 namespace sightline::desired {
 
-// A managed NATS: one server, or three that stand in for each other, for all revisions. Nothing is
-// kept on disks: what is lost is asked for again. A ConfigMap, a Service for clients and one that
-// stands for each server, a StatefulSet and, of three, a PodDisruptionBudget. Empty for an external
-// NATS. A server of three sends its clients to the others before it ends; a single one ends at
-// once, which lets its clients come back the sooner.
+// The objects of a managed NATS: one server, or three that replace each other, for all revisions.
+// It stores nothing on disks, because programs request lost data again. A ConfigMap, a Service for
+// clients, a Service with one name for each server, a StatefulSet and, for three servers, a
+// PodDisruptionBudget. Empty for an external NATS. One of three servers sends its clients to the
+// others before it ends. A single server ends immediately, which lets clients return sooner.
 std::vector<object::Value> nats_objects(const Scene& scene, const NatsKeys& keys);
 
 }  // namespace sightline::desired

@@ -7,13 +7,13 @@
 namespace sightline::desired {
 namespace {
 
-// As large as a message may be: the default of NATS, by which agents cut what they say.
+// The largest message: the default of NATS, for which agents cut their messages.
 constexpr std::int64_t kPayloadBytesMax = 1 << 20;
 
 using Subjects = std::initializer_list<std::string_view>;
 
-// ["sl.NAMESPACE.NAME.SUBJECT", …]. Of any revision; names of both are tokens as they are, since
-// they have no dots.
+// ["sl.NAMESPACE.NAME.SUBJECT", …], for any revision. Namespace and name are tokens as they are,
+// because they have no dots.
 std::string subjects(const Owner& owner, Subjects below) {
   std::string text;
   for (const std::string_view subject : below) {
@@ -58,6 +58,8 @@ std::string nats_config(const Owner& owner, const NatsKeys& keys, std::int64_t s
 
 std::string nats_cluster_config(const Owner& owner, const std::string& password) {
   std::string text = "authorization { user: cluster, password: \"" + password + "\" }\nroutes: [\n";
+  // Routes to all servers that may exist, because a new number of servers does not change the
+  // Secret.
   for (std::int64_t i = 0; i < kNatsServersMax; ++i) {
     text += "  \"nats-route://cluster:" + password + "@" + shared_name(owner, kNats) + "-" +
             std::to_string(i) + "." + nats_servers_service(owner) + "." + owner.name_space +

@@ -19,8 +19,8 @@ namespace {
 
 using Components = std::initializer_list<std::string_view>;
 
-// From pods of these components; from anywhere where none is named. By number: not all
-// implementations find the names of sidecars' ports.
+// From pods of these components, or from anywhere if there are no components. The port is a number,
+// because some implementations do not find the names of sidecars' ports.
 Value rule(const Scene& scene, Components components, std::optional<std::int64_t> port) {
   Value made = Value::object();
   if (port) {
@@ -65,8 +65,10 @@ std::vector<Value> network_policies(const Scene& scene, bool is_scraped) {
   };
   Value workers =
       rules({rule(scene, {kFrontend, kRouterComponent}, commands::kEnginePort)}, is_scraped);
+  // Workers with split roles may talk to each other on any port.
   if (has_split_roles(scene.spec)) workers.append(rule(scene, {kWorker}, std::nullopt));
   std::vector<Value> policies = {
+      // The operator calls the admin ports of frontends and routers, so they stay open.
       policy(scene, kFrontend, rules({rule(scene, {}, kClientPort)}, true)),
       policy(scene, kRouterComponent, rules({rule(scene, {kFrontend}, kSelectionPort)}, true)),
       policy(scene, kWorker, std::move(workers)),

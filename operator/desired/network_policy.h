@@ -9,9 +9,9 @@
 
 namespace sightline::desired {
 
-// Who may reach the pods of a MultimodalRouter, of all revisions; empty where
-// spec.networkPolicy.enabled is false. What pods reach themselves is not restricted, since images
-// and models are fetched from anywhere.
+// Limits who may connect to the pods of a MultimodalRouter, of all revisions. Empty if
+// spec.networkPolicy.enabled is false. Outgoing connections are not restricted, because images and
+// models come from anywhere.
 //
 // | pods              | port            | from                                                  |
 // |---                |---              |---                                                    |
@@ -19,13 +19,13 @@ namespace sightline::desired {
 // | routers           | 8092, selection | frontends                                             |
 // | both              | 9090, admin     | anywhere: the operator pushes there, with its token   |
 // | workers           | 8000, engine    | frontends and routers                                 |
-// | workers           | all             | workers, where roles are split: blocks are passed on  |
-// | workers, agents   | 9090, admin     | anywhere, if they are scraped, else nobody            |
+// | workers           | all             | workers, if roles are split: blocks move between them |
+// | workers, agents   | 9090, admin     | anywhere if they are scraped, otherwise closed        |
 // | NATS              | 4222, clients   | frontends, routers, workers and agents                |
 // | NATS              | 6222, cluster   | NATS                                                  |
 //
-// Events pass within a worker's pod, where no policy counts. A user's own policy, and one of
-// podTemplate's labels, may allow more.
+// KV events stay within a worker's pod, where policies do not apply. A user's own policy, also for
+// labels of podTemplate, may allow more.
 std::vector<object::Value> network_policies(const Scene& scene, bool is_scraped);
 
 }  // namespace sightline::desired

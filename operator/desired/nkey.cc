@@ -14,7 +14,7 @@
 namespace sightline::desired {
 namespace {
 
-// Kinds, in the upper bits of the first byte; a seed has that of its key in the bits that follow.
+// Kinds, in the upper bits of the first byte. A seed has the kind of its key in the following bits.
 constexpr std::uint8_t kSeedKind = 18 << 3;
 constexpr std::uint8_t kUserKind = 20 << 3;
 

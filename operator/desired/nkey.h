@@ -10,17 +10,19 @@
 namespace sightline::desired {
 
 inline constexpr std::size_t kKeyBytes = 32;
-// Of the kernel's generator; nobody else knows it.
+// Secret bytes of the kernel's generator.
 using KeyBytes = std::array<std::uint8_t, kKeyBytes>;
 
-// A user of a NATS server, who signs the server's question with the seed (github.com/nats-io/nkeys:
-// Ed25519, in base32 with a kind in front and CRC-16/XMODEM behind).
+// A user of a NATS server. It signs the server's challenge with the seed (github.com/nats-io/nkeys:
+// Ed25519, in base32, with the kind in front and CRC-16/XMODEM at the end).
 struct Nkey {
-  std::string seed;        // "SU…", 58 characters: what --nats-nkey-file holds
-  std::string public_key;  // "U…", 56 characters: what the server's configuration names
+  // "SU…", 58 characters: the content of the file of --nats-nkey-file.
+  std::string seed;
+  // "U…", 56 characters: named in the server's configuration.
+  std::string public_key;
 };
 
-// Of the same bytes always the same.
+// The same bytes always give the same key.
 Nkey user_nkey(const KeyBytes& bytes);
 
 }  // namespace sightline::desired

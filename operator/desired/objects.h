@@ -10,24 +10,26 @@
 #include "operator/desired/settings.h"
 #include "operator/kube/object/value.h"
 
-// All objects of a MultimodalRouter, to be written by server-side apply in this order: what others
-// refer to comes first. Each has kind, apiVersion, labels and the owner, and only fields that are
-// ours; of equal values the same text. Secrets are not among them (secrets.h), and a
-// MultimodalRouterPool must be there before it is applied (pools.h).
+// All objects of a MultimodalRouter, to be written with server-side apply in this order: an object
+// comes after those it refers to. Each has kind, apiVersion, labels, the owner and only our own
+// fields. Equal values give equal texts. Secrets are not included (secrets.h). A
+// MultimodalRouterPool must exist before it is applied (pools.h).
 namespace sightline::desired {
 
-// What is observed beside the spec.
+// Observations besides the spec.
 struct Surroundings {
-  NatsKeys nats;                  // public keys of the Secrets; unused with an external NATS
-  bool has_pod_monitors = false;  // the API server knows the kind
+  // The public keys in the Secrets. Unused with an external NATS.
+  NatsKeys nats;
+  // The API server knows this kind.
+  bool has_pod_monitors = false;
 };
 
-// Of all revisions; the scene is that of the accepted spec.
+// The objects that all revisions share. `scene` has the accepted spec.
 std::vector<object::Value> shared_objects(const Scene& scene, const Surroundings& around);
 
-// Of one revision; its ConfigMap NAME-REVISION, to which others belong, is the first. workers: as
-// its routers have them now. foreign: pods that its pools select. Suspended, the sizes are to be
-// zero.
+// The objects of one revision. The first is its ConfigMap NAME-REVISION, which owns others.
+// workers: as its routers have them now. foreign: the pods that its pools select. If the object is
+// suspended, `sizes` must be zero.
 std::vector<object::Value> revision_objects(const Scene& scene, const Sizes& sizes,
                                             const std::vector<WorkerFields>& workers,
                                             const std::vector<ForeignPod>& foreign);

@@ -14,7 +14,7 @@ namespace {
 
 using object::Value;
 
-// Lists whose elements have a name, and the member that is the name: patchMergeKey of Kubernetes'
+// Lists whose elements have a name, and the member with the name: patchMergeKey of Kubernetes'
 // core/v1 types.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kMergeKeys = {{
     {"containers", "name"},
@@ -51,7 +51,7 @@ void merge_list(Value& ours, const Value& users, std::string_view key) {
   ours = Value(std::move(merged));
 }
 
-// name: of the member that holds them.
+// `name` is the name of the member that holds the values.
 void merge_into(Value& ours, const Value& users, std::string_view name) {
   const std::string_view key = merge_key_of(name);
   if (users.is_array() && !key.empty()) return merge_list(ours, users, key);
@@ -69,17 +69,17 @@ void merge_into(Value& ours, const Value& users, std::string_view name) {
   }
 }
 
-// Of our containers: how they are started and asked how they are.
+// Fields of our containers: how they start, and how they are probed.
 constexpr std::array<std::string_view, 11> kOursOfContainer = {
     "command",        "args",         "image",     "ports",      "envFrom",      "livenessProbe",
     "readinessProbe", "startupProbe", "lifecycle", "workingDir", "restartPolicy"};
 constexpr std::array<std::string_view, 3> kOursOfPod = {"restartPolicy", "readinessGates",
                                                         "terminationGracePeriodSeconds"};
 constexpr std::array<std::string_view, 3> kLists = {"containers", "initContainers", "volumes"};
-// Those of the model, of scratch and of shared memory may be other ones.
+// A user may replace the volumes of the model, of scratch space and of shared memory.
 constexpr std::array<std::string_view, 5> kOurVolumes = {"config", "identity", "nats", "template",
                                                          "tokens"};
-// Of settings.h; other settings of the programs may be given so.
+// Variables of settings.h. Users may set other settings of the programs this way.
 constexpr std::array<std::string_view, 12> kOurVariables = {
     "SIGHTLINE_MODEL_PATH",   "SIGHTLINE_SERVED_MODEL_NAME", "SIGHTLINE_IDENTITY_KEY_FILE",
     "SIGHTLINE_SCOPE",        "SIGHTLINE_REVISION",          "SIGHTLINE_REPLICA_NAME",
@@ -112,6 +112,7 @@ void add_metadata(Fields& fields, const Value& metadata) {
 
 void add_container(Fields& fields, const Value& container, const std::string& place) {
   for (const auto& [name, value] : container.members()) {
+    // A value of another kind would replace the whole list.
     const bool is_list_gone = (name == "env" || name == "volumeMounts") && !value.is_array();
     if (is_among(kOursOfContainer, name) || is_list_gone) fields.push_back(place + "." + name);
   }
@@ -134,6 +135,7 @@ std::vector<std::string> fights(const Value& users, std::string_view container) 
   add_metadata(fields, users["metadata"]);
   const Value& spec = users["spec"];
   for (const auto& [name, value] : spec.members()) {
+    // A value of another kind would replace the whole list.
     const bool is_list_gone = is_among(kLists, name) && !value.is_array();
     if (is_among(kOursOfPod, name) || is_list_gone) fields.push_back("spec." + name);
   }
@@ -141,6 +143,7 @@ std::vector<std::string> fights(const Value& users, std::string_view container) 
     const auto& containers = spec[list].items();
     for (std::size_t i = 0; i < containers.size(); ++i) {
       const std::string_view name = containers[i]["name"].text();
+      // A worker's pod also has our agent.
       const bool is_ours = name == container || (container == kWorker && name == kAgent);
       if (is_ours) add_container(fields, containers[i], element_of(list, i));
     }

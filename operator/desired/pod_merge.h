@@ -10,14 +10,14 @@
 
 namespace sightline::desired {
 
-// Puts a user's pod template over ours as kubectl apply would: objects are merged, lists of named
-// things (containers, volumes, env, …) by their name, null removes, the rest is replaced. What is
-// new stands behind what is ours.
+// Merges a user's pod template into ours, as kubectl apply would. Objects are merged, and lists of
+// named elements (containers, volumes, env, …) by name. null removes, other values replace. New
+// elements come after ours.
 void merge_pod_template(object::Value& ours, const object::Value& users);
 
-// What a user's template must not touch, by field: how our programs are started and asked, their
-// names, labels, configuration and secrets. Empty: nothing. `container` is ours by name; an agent
-// beside it is too.
+// The fields of a user's template that it must not set: how our programs start and are probed,
+// their names, labels, configuration and secrets. Empty: there are no conflicts. `container` is the
+// name of our container. An agent beside it is ours too.
 std::vector<std::string> fights(const object::Value& users, std::string_view container);
 
 }  // namespace sightline::desired

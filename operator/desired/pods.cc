@@ -15,6 +15,7 @@ namespace {
 
 void put_env(Value& container, Value variable) {
   Value::Items env = container["env"].items();
+  // The name is the key of this list in server-side apply, so it must occur only once.
   const auto same = std::find_if(env.begin(), env.end(),
                                  [&](const Value& one) { return one["name"] == variable["name"]; });
   if (same == env.end()) {
@@ -58,7 +59,7 @@ Value probe_of(const Probe& probe) {
   return value;
 }
 
-// The protocol is a part of a port's key in server-side apply.
+// The protocol is part of a port's key in server-side apply.
 Value port_of(std::string_view name, std::int64_t number) {
   return Value::object({{"name", name}, {"containerPort", number}, {"protocol", "TCP"}});
 }
@@ -87,8 +88,10 @@ void set_env_of_secret(Value& container, std::string_view name, const crd::Secre
 PodSpec::PodSpec(const Scene& scene, std::string_view component) : spec_(Value::object()) {
   spec_.member("serviceAccountName") = service_account(scene.owner, component);
   spec_.member("automountServiceAccountToken") = false;
+  // Otherwise each Service of the namespace adds variables to the containers.
   spec_.member("enableServiceLinks") = false;
   spec_.set({"nodeSelector", "kubernetes.io/os"}, "linux");
+  // The Pod Security Standard `restricted` demands both.
   set_security("runAsNonRoot", true);
   set_security("seccompProfile", Value::object({{"type", "RuntimeDefault"}}));
   for (const crd::PullSecret& secret : scene.spec.image_pull_secrets) {
@@ -99,6 +102,7 @@ PodSpec::PodSpec(const Scene& scene, std::string_view component) : spec_(Value::
 void PodSpec::mount(std::string_view volume, Value source, std::string_view path,
                     bool is_read_only) {
   const auto& volumes = spec_["volumes"].items();
+  // Several containers may mount the same volume.
   const bool is_there = std::any_of(volumes.begin(), volumes.end(),
                                     [&](const Value& one) { return one["name"].text() == volume; });
   if (!is_there) {
@@ -143,6 +147,7 @@ void PodSpec::mount_shared_memory(const std::string& size) {
 }
 
 void PodSpec::spread(Value labels) {
+  // ScheduleAnyway, because a cluster with few nodes must still run all pods.
   Value constraint = Value::object({{"maxSkew", 1},
                                     {"topologyKey", "kubernetes.io/hostname"},
                                     {"whenUnsatisfiable", "ScheduleAnyway"}});
@@ -157,6 +162,7 @@ void PodSpec::set_user(const crd::Spec& spec) {
 }
 
 Value PodSpec::with_mounts(Value container) const {
+  // The status of a failed container then has the end of its output, which judge/observe.cc shows.
   container.member("terminationMessagePolicy") = "FallbackToLogsOnError";
   if (mounts_.size() > 0) container.member("volumeMounts") = mounts_;
   return container;
@@ -171,6 +177,7 @@ void PodSpec::add_init(Value container) {
 }
 
 void PodSpec::add_sidecar(Value container) {
+  // An init container with this policy is a sidecar: it runs until the pod ends.
   container.member("restartPolicy") = "Always";
   add_init(std::move(container));
 }

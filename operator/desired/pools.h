@@ -8,16 +8,17 @@
 #include "operator/desired/scene.h"
 #include "operator/kube/object/value.h"
 
-// MultimodalRouterPools: one for each pool whose replicas somebody else sets.
+// MultimodalRouterPools: one for each pool whose replicas an autoscaler sets.
 namespace sightline::desired {
 
-// As it is applied, NAME-POOL: without replicas, which belong to who scales it.
+// The object NAME-POOL as it is applied: without replicas, which belong to the autoscaler.
 object::Value pool_object(const Scene& scene, const crd::Pool& pool);
-// As it is created, or merged where its replicas are outside of what the pool allows now: with the
-// next number within. Never applied: a field that was applied once and is left out is gone.
+// The object as it is created, or merged if the pool does not allow its present replicas: with the
+// nearest allowed number. Never apply it: a field that was applied once and is then left out would
+// be removed.
 object::Value pool_object_of(const Scene& scene, const crd::Pool& pool, std::int64_t replicas);
 
-// Those of all pools with autoscaling, as they are applied.
+// The objects of all pools with autoscaling, as they are applied.
 std::vector<object::Value> pool_objects(const Scene& scene);
 
 }  // namespace sightline::desired

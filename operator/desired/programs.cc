@@ -17,9 +17,9 @@ using object::Value;
 
 namespace {
 
-// The first process of a container does not hear SIGTERM until it has asked for it
-// (pid_namespaces(7)). A pod that is deleted as it starts would live for its whole grace, so that
-// the signal comes this long after the start at least.
+// The first process of a container ignores SIGTERM until it has installed a handler
+// (pid_namespaces(7)). A pod deleted during its start would live for its whole grace
+// period. So the signal comes at least this long after the start.
 constexpr std::int64_t kHearsSeconds = 1;
 
 Value pod_field(std::string_view field) {
@@ -103,6 +103,7 @@ void set_config_digest(Value& workload, std::string_view config) {
 void merge_users(Value& workload, const crd::Opaque& users) {
   if (users.json.empty()) return;
   const auto parsed = Value::parse(users.json);
+  // Text that does not parse never comes here: judge/accept.cc refuses it.
   if (parsed.ok()) merge_pod_template(workload.member("spec").member("template"), *parsed);
 }
 

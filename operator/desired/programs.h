@@ -18,15 +18,15 @@ namespace sightline::desired {
 // A container with the revision's environment, an admin port and its liveness probe.
 object::Value program(const Scene& scene, std::string_view name,
                       const std::vector<std::string>& args);
-// The same as an agent; `args` follow those that all agents have.
+// The same for an agent. `args` come after the arguments of all agents.
 object::Value agent_program(const Scene& scene, const std::vector<std::string>& args);
 
-// What every program needs to belong to its revision: the identity key, what it shows to NATS as
-// the user of that name (secrets.h), and the model's files. Mounted in containers added later.
+// Mounts what a program needs as a member of its revision: the identity key, its NATS credentials
+// as user `nats_user` (secrets.h), and the model's files. For containers that are added later.
 void mount_belonging(PodSpec& pod, const Scene& scene, std::string_view nats_user);
 
-// A Deployment of a component of the revision, of a pool where one is named. Left out, the number
-// of pods belongs to who scales them.
+// A Deployment of a component of the revision, and of a pool if one is named. Without `replicas` an
+// autoscaler sets the number of pods.
 struct Workload {
   std::string name;
   std::string_view component;
@@ -35,10 +35,12 @@ struct Workload {
   std::optional<std::int64_t> replicas;
 };
 object::Value deployment(const Scene& scene, Workload workload);
+// A rolling update with this many pods above and below the number of replicas.
 void set_rolling(object::Value& deployment, std::int64_t surge, std::int64_t unavailable);
-// The annotation that says by which configuration, read at the start only, the pods were made.
+// An annotation with the digest of the configuration that the pods read only at start. A new digest
+// replaces the pods.
 void set_config_digest(object::Value& workload, std::string_view config);
-// Puts the user's pod template over a workload's; see pod_merge.h.
+// Merges the user's pod template into a workload's, see pod_merge.h.
 void merge_users(object::Value& workload, const crd::Opaque& users);
 
 }  // namespace sightline::desired

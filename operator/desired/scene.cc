@@ -25,6 +25,7 @@ std::int64_t seconds_of(const std::string& duration) {
   const char* end = duration.data() + duration.size();
   const auto read = std::from_chars(duration.data(), end, number);
   const std::string_view unit(read.ptr, static_cast<std::size_t>(end - read.ptr));
+  // Rounded up, so a short time does not become 0.
   if (unit == "ms") return (number + 999) / 1000;
   if (unit == "m") return number * 60;
   if (unit == "h") return number * 3600;

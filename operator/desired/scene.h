@@ -16,51 +16,63 @@
 
 namespace sightline::desired {
 
-// All that builders read: one revision of one MultimodalRouter.
+// All input of the builders: one revision of one MultimodalRouter.
 struct Scene {
   Owner owner;
-  object::Value owner_reference;  // object::controller_reference() of the MultimodalRouter
+  // object::controller_reference() of the MultimodalRouter.
+  object::Value owner_reference;
   crd::Spec spec;
   agreement::Agreement agreement;
-  std::string revision;     // agreement::revision_of(agreement)
-  crd::NotedImages images;  // of the operator's flags; those of the spec win
-  // Text of spec.model.chatTemplate, as the revision was made with it; nothing: it is not known.
+  // agreement::revision_of(agreement).
+  std::string revision;
+  // From the operator's flags. Images in the spec take precedence.
+  crd::NotedImages images;
+  // The text of spec.model.chatTemplate when the revision was made. Nothing: it is unknown.
   std::optional<std::string> chat_template;
-  bool is_ipv6 = false;  // the first address of a pod is an IPv6 address
+  // The first address of a pod is an IPv6 address.
+  bool is_ipv6 = false;
 };
 
-// How many pods the components of a revision have.
+// The number of pods of each component of a revision.
 struct Sizes {
-  std::optional<std::int64_t> frontends;  // nothing: an autoscaler says it
+  // Nothing: an autoscaler sets it.
+  std::optional<std::int64_t> frontends;
   std::int64_t routers = 0;
-  std::map<std::string, std::int64_t> pools;  // with a template; one that is not named has none
+  // Of pools with a template. A missing pool has no pods.
+  std::map<std::string, std::int64_t> pools;
 };
 
-// Ports of pods, each with the name of what it serves.
+// The ports of pods, which have the names of their purpose.
 inline constexpr std::int64_t kClientPort = 8000;
 inline constexpr std::int64_t kSelectionPort = 8092;
 inline constexpr std::int64_t kAdminPort = 9090;
 
-// Where things are in pods.
+// Paths in pods.
 inline constexpr std::string_view kModelPath = "/models";
-inline constexpr std::string_view kConfigPath = "/etc/sightline/config";      // *.yaml
-inline constexpr std::string_view kIdentityPath = "/etc/sightline/identity";  // key
-inline constexpr std::string_view kTokensPath = "/etc/sightline/tokens";      // admin, selection
-inline constexpr std::string_view kDrainPath = "/etc/sightline/drain";        // token
-inline constexpr std::string_view kNatsPath = "/etc/sightline/nats";  // seed, credentials, ca.crt
-inline constexpr std::string_view kTemplatePath = "/etc/sightline/template";  // kTemplateFile
+// *.yaml.
+inline constexpr std::string_view kConfigPath = "/etc/sightline/config";
+// Key.
+inline constexpr std::string_view kIdentityPath = "/etc/sightline/identity";
+// Admin, selection.
+inline constexpr std::string_view kTokensPath = "/etc/sightline/tokens";
+// Token.
+inline constexpr std::string_view kDrainPath = "/etc/sightline/drain";
+// Seed, credentials, ca.crt.
+inline constexpr std::string_view kNatsPath = "/etc/sightline/nats";
+// KTemplateFile.
+inline constexpr std::string_view kTemplatePath = "/etc/sightline/template";
 inline constexpr std::string_view kTemplateFile = "chat_template.jinja";
 
 // The image of frontends, routers, agents and simulators.
 std::string router_image(const Scene& scene);
 
-// Whole seconds of "2m", "500ms", "90s", "1h", rounded up.
+// The seconds of a duration, for example "2m", "500ms", "90s" or "1h", rounded up.
 std::int64_t seconds_of(const std::string& duration);
-// How long requests may go on at a pod that ends: spec.rollout.drainTimeout, at most the hour that
-// programs take.
+// How long requests may continue at a pod that terminates: spec.rollout.drainTimeout, at most the
+// hour that programs accept.
 std::int64_t drain_seconds(const crd::Spec& spec);
 
-// kind, apiVersion, metadata with labels and the owner.
+// An object's kind, apiVersion and metadata with labels and owner.
 struct Title {
   std::string_view api_version;
   std::string_view kind;

@@ -50,7 +50,7 @@ std::vector<Value> secrets(const Owner& owner, const Value& owner_reference, con
   Value& tokens = begin("tokens");
   put(tokens, kAdminToken, bytes_of(to_hex(draws.admin)));
   put(tokens, kSelectionToken, bytes_of(to_hex(draws.selection)));
-  // Apart: workers' pods have this token and no other one.
+  // In a Secret of its own, because workers' pods must have this token and no other.
   put(begin("drain"), kDrainToken, bytes_of(to_hex(draws.drain)));
   if (nats.external) return made;
   put_user(begin(user_part(kFrontend)), draws.nats_frontend);
@@ -63,7 +63,7 @@ std::vector<Value> secrets(const Owner& owner, const Value& owner_reference, con
 
 Value revision_identity(const Scene& scene, const Value& config_map, std::string_view key) {
   Value owner = object::controller_reference(config_map);
-  // To hold up the deletion of a ConfigMap takes a right that nobody needs otherwise.
+  // blockOwnerDeletion would need a right that the operator does not need otherwise.
   owner.erase({"blockOwnerDeletion"});
   Value secret = object_of(scene.owner, owner,
                            {.api_version = "v1",

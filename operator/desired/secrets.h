@@ -12,25 +12,28 @@
 #include "operator/desired/scene.h"
 #include "operator/kube/object/value.h"
 
-// What only the pods of one MultimodalRouter know. Each Secret is created once, if it is not there,
-// and never written again: a user may bring or replace it. What is in them is printed nowhere.
+// The Secrets that only the pods of one MultimodalRouter have. Each is created once, if it is
+// missing, and never written again: a user may bring or replace it. Their content must never be
+// logged.
 namespace sightline::desired {
 
-// The part of their names: NAME-identity, NAME-REVISION-identity.
+// The last part of the names NAME-identity and NAME-REVISION-identity.
 inline constexpr std::string_view kIdentity = "identity";
 // Keys of NAME-identity and NAME-tokens, and of NAME-nats-USER.
 inline constexpr std::string_view kIdentityKey = "key";
-inline constexpr std::string_view kAdminToken = "admin";  // for pushes to routers and frontends
-inline constexpr std::string_view kSelectionToken = "selection";  // of frontends, at routers
-// Key of NAME-drain: for POST /drain at the agents of workers' pods.
+// For pushes to routers and frontends.
+inline constexpr std::string_view kAdminToken = "admin";
+// Of frontends, at routers.
+inline constexpr std::string_view kSelectionToken = "selection";
+// The key of NAME-drain, for POST /drain at the agents of workers' pods.
 inline constexpr std::string_view kDrainToken = "token";
 inline constexpr std::string_view kSeedKey = "seed";
 inline constexpr std::string_view kPublicKey = "public";
 
-// Users of the managed NATS.
+// The users of the managed NATS.
 inline constexpr std::string_view kNatsUsers[] = {kFrontend, kRouterComponent, kAgent};
 
-// Random bytes, drawn by who creates the Secrets.
+// Random bytes. The creator of the Secrets draws them.
 struct Draws {
   KeyBytes identity{};
   KeyBytes admin{};
@@ -43,26 +46,25 @@ struct Draws {
 };
 
 // NAME-identity, NAME-tokens, NAME-drain and, for a managed NATS, NAME-nats-frontend, -router,
-// -agent and -server; the last one is the servers' own (nats.h). Nothing is made for an external
-// NATS.
+// -agent and -server. The last one is for the servers (nats.h). An external NATS gets no Secrets.
 std::vector<object::Value> secrets(const Owner& owner, const object::Value& owner_reference,
                                    const crd::Nats& nats, const Draws& draws);
 
-// NAME-REVISION-identity: the key of NAME-identity as it was when the revision was made, so that a
-// pod of an older revision which starts again never meets another one. It belongs to the ConfigMap
-// of the revision, which goes with the revision; nothing in it is ever changed.
+// NAME-REVISION-identity: the key of NAME-identity when the revision was made. A restarted pod of
+// an older revision so never gets another key. The ConfigMap of the revision owns it, and is
+// deleted with the revision. Its content never changes.
 object::Value revision_identity(const Scene& scene, const object::Value& config_map,
                                 std::string_view key);
 
-// The value of a Secret's key, decoded; nothing where it has none that is base64.
+// The decoded value of a Secret's key. Nothing if the key is missing or is not base64.
 std::optional<std::string> secret_value(const object::Value& secret, std::string_view key);
 
 // Files of the Secrets, for PodSpec::mount_secret().
 SecretFile identity_file(const Scene& scene);
 SecretFile token_file(const Owner& owner, std::string_view token);
 SecretFile drain_file(const Owner& owner);
-// What a user shows to NATS, as nats_environment() says: a seed of our own, or what the spec names
-// of an external NATS; none where it names nothing.
+// The credentials of a user for NATS, for the paths of nats_environment(). They are a seed of our
+// own, or what the spec names for an external NATS. Empty if it names nothing.
 std::vector<SecretFile> nats_files(const Scene& scene, std::string_view user);
 
 }  // namespace sightline::desired

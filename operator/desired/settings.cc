@@ -16,7 +16,7 @@ namespace {
 
 using object::Value;
 
-// "20Mi" as `sightline` writes sizes: "20MiB". Decimal units are bytes.
+// "20Mi" in the form of `sightline`: "20MiB". Decimal units become bytes.
 std::string size_of(const std::string& quantity) {
   if (quantity.ends_with("i")) return quantity + "B";
   const std::string digits = quantity.substr(0, quantity.size() - 1);
@@ -26,7 +26,7 @@ std::string size_of(const std::string& quantity) {
   return quantity;
 }
 
-// Numbers stand in YAML without quotes.
+// Numbers need no quotes in YAML.
 Value yaml_value(const std::string& text) {
   double number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -77,6 +77,7 @@ std::vector<WorkerFields> by_name_once(std::vector<WorkerFields> workers) {
   const auto name_of = [](const WorkerFields& worker) {
     return std::string_view(worker.at("name"));
   };
+  // Stable: of several workers with one name the first one stays.
   std::stable_sort(workers.begin(), workers.end(), [&](const auto& left, const auto& right) {
     return name_of(left) < name_of(right);
   });
@@ -143,6 +144,7 @@ std::string router_file(const Scene& scene, const std::vector<WorkerFields>& wor
 
 std::string frontend_file(const Scene& scene) {
   auto settings = live_settings(scene);
+  // Frontends choose no workers.
   std::erase_if(settings,
                 [](const auto& setting) { return setting.first.starts_with("routing."); });
   return settings_value(settings).to_text() + "\n";

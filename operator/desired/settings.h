@@ -11,51 +11,52 @@
 #include "operator/desired/scene.h"
 #include "operator/kube/object/value.h"
 
-// What frontends, routers and agents are told.
+// The settings of frontends, routers and agents.
 namespace sightline::desired {
 
-// A worker as routers know it: the fields of `--worker`.
+// A worker in a router's form: the fields of `--worker`.
 using WorkerFields = std::map<std::string, std::string>;
-// Sorted by name, of each name the first: two pools may find one pod, an endpoint may have the name
-// of a pod, and programs refuse a list in which a name stands twice.
+// Sorts by name, and keeps the first of equal names. Two pools may find one pod, and an endpoint
+// may have a pod's name, but programs refuse a list with a repeated name.
 std::vector<WorkerFields> by_name_once(std::vector<WorkerFields> workers);
 
-// The environment that all programs of a revision have in common, SIGHTLINE_* by name: what
-// identifies blocks and who belongs together. Of an immutable ConfigMap, so that a pod that starts
-// again never meets settings of another revision. It follows from the agreement and the owner
-// alone: whoever changes what stands here changes the version of agreements too.
+// The environment that all programs of a revision share, SIGHTLINE_* by name: what identifies
+// blocks, and who belongs together. An immutable ConfigMap holds it, so a restarted pod never gets
+// settings of another revision. It depends only on the agreement and the owner. A change of
+// this function must change the version of agreements too.
 std::map<std::string, std::string> revision_environment(const Scene& scene);
-// Where NATS is and what is shown to it; of the container, since it may change within a revision.
+// The address of NATS and the credentials for it. Part of the container, because it may change
+// within a revision.
 std::map<std::string, std::string> nats_environment(const Scene& scene);
 
-// Settings that running routers and frontends take over (PUT /v1/settings), by their dotted names;
-// values as text.
+// The settings that running routers and frontends accept (PUT /v1/settings), by their dotted names.
+// The values are text.
 std::map<std::string, std::string> live_settings(const Scene& scene);
 
-// What the ConfigMap NAME-REVISION-live holds: configuration files, JSON, which is YAML, and the
-// log level of agents, which they take at their start.
+// The content of the ConfigMap NAME-REVISION-live: configuration files in JSON, which is also YAML,
+// and the log level of agents, which they read at start.
 inline constexpr std::string_view kFrontendFile = "frontend.yaml";
 inline constexpr std::string_view kRouterFile = "router.yaml";
 inline constexpr std::string_view kLogLevelKey = "log-level";
-// Workers of a file: programs refuse files of more than 10,000 values, and a start without workers
-// is better than none.
+// The most workers of a file. Programs refuse files of more than 10,000 values, and a start without
+// workers is better than no start.
 inline constexpr std::size_t kFileWorkersMax = 1'200;
-// Of routers: the live settings as they are now and the workers as they were last, so that a start
-// without the operator has both. Of more workers than a file may have none stands in it: they are
-// pushed.
+// The file of routers: the live settings and the latest workers, for a start without the operator.
+// If there are more workers than a file may have, it has no workers: they are pushed.
 std::string router_file(const Scene& scene, const std::vector<WorkerFields>& workers);
-// Of frontends: those of the settings that they obey. They refuse a file that names workers.
+// The file of frontends: the settings that they use. They refuse a file that names workers.
 std::string frontend_file(const Scene& scene);
-// A file with workers alone, of agents: the first ones, as many as a file may have.
+// A file with only workers, for agents: the first ones, as many as a file may have.
 std::string workers_file(const std::vector<WorkerFields>& workers);
 
+// The names of the ConfigMaps below.
 std::string revision_config_name(const Scene& scene);
 std::string live_config_name(const Scene& scene);
 
 std::string template_config_name(const Scene& scene);
 
-// The ConfigMaps NAME-REVISION (immutable), NAME-REVISION-template (immutable: the chat template as
-// it was when the revision was made) and NAME-REVISION-live.
+// The ConfigMaps NAME-REVISION (immutable), NAME-REVISION-template (immutable: the chat template
+// when the revision was made) and NAME-REVISION-live.
 object::Value revision_config_map(const Scene& scene);
 object::Value template_config_map(const Scene& scene);
 object::Value live_config_map(const Scene& scene, const std::vector<WorkerFields>& workers);

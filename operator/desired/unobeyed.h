@@ -9,9 +9,9 @@
 
 namespace sightline::desired {
 
-// Fields of a spec that are accepted and that `sightline` cannot obey, each with what happens
-// instead: "spec.model.chatTemplate: …". For a condition; what is not obeyed is never passed over
-// in silence. spec.transfer and pools of backend trtllm have conditions of their own.
+// Fields of a spec that are accepted, but that `sightline` cannot obey, each with what happens
+// instead: "spec.model.chatTemplate: …". A condition shows them, because a field must never be
+// ignored silently. spec.transfer and pools of backend trtllm have conditions of their own.
 std::vector<std::string> unobeyed(const crd::Spec& spec);
 
 }  // namespace sightline::desired

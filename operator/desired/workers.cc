@@ -21,12 +21,12 @@ using object::Value;
 
 namespace {
 
-// Beside the time that running requests have.
+// Besides the time for running requests.
 constexpr std::int64_t kGraceSeconds = 15;
 constexpr std::int64_t kStartupPeriodSeconds = 10;
 
-// A POST with the token, as `sightline drain` sends it, for images that have Python and no
-// sightline: those of vLLM, SGLang and TensorRT-LLM. A proxy of the environment is passed by.
+// Sends a POST with the token, as `sightline drain` does. For images that have Python but no
+// sightline: those of vLLM, SGLang and TensorRT-LLM. It ignores a proxy of the environment.
 constexpr char kDrainScript[] =
     "import sys, urllib.request as r; url, file = sys.argv[1:]; "
     "r.build_opener(r.ProxyHandler({})).open(r.Request(url, method='POST', headers="
@@ -43,10 +43,11 @@ std::vector<std::string> drain_command(const Scene& scene, crd::Backend backend)
   return {"python3", "-c", kDrainScript, agent + "/drain?timeout=" + seconds, drain_token()};
 }
 
-// An agent's worker goes by the name of the pod, as the routers' lists name it.
+// An agent's worker has the name of the pod, as in the routers' lists.
 //
-// On :: vLLM answers IPv4 as well. SGLang does not: asyncio and uvloop set IPV6_V6ONLY on a socket
-// that they bind themselves. Both bind "tcp://*" for their events without ZMQ_IPV6, on IPv4 alone.
+// On :: vLLM also answers IPv4. SGLang does not: asyncio and uvloop set IPV6_V6ONLY on a socket
+// that they bind themselves. Both bind "tcp://*" for their events without ZMQ_IPV6, so only on
+// IPv4.
 Value agent_container(const Scene& scene, const crd::Pool& pool) {
   const bool is_sglang = pool.backend == crd::Backend::Sglang;
   const bool is_ipv6_only = is_sglang && scene.is_ipv6;
@@ -59,10 +60,10 @@ Value agent_container(const Scene& scene, const crd::Pool& pool) {
               ",replay=tcp://127.0.0.1:" + std::to_string(commands::kReplayPort);
   }
   Value agent = agent_program(scene, {"--worker", worker});
-  // By a variable: agents of an older image pass over those that they do not know.
+  // A variable, because agents of an older image ignore unknown variables but refuse unknown flags.
   set_env(agent, "SIGHTLINE_ADMIN_TOKEN_FILE", drain_token());
-  // The engine begins when it is there to drain it: where its preStop hook is refused at once,
-  // SIGTERM comes before the engine hears it.
+  // The engine starts when the agent is there to drain it. Otherwise its preStop hook could be
+  // refused immediately, and SIGTERM would come before the engine handles it.
   agent.member("startupProbe") =
       probe_of({.path = "/healthz", .port = "admin", .period_seconds = 1, .failures = 60});
   return agent;
@@ -77,10 +78,13 @@ void set_own_env(Value& container, const crd::EnvVar& variable) {
 void set_environment(Value& container, const Scene& scene, const commands::Command& command,
                      const crd::WorkerTemplate& own) {
   for (const auto& [name, value] : command.env) set_env(container, name, value);
-  // Engines keep caches below HOME, and ask for a user's name, which a mere number has not.
+  // Engines keep caches below HOME. They also look up the user's name, which a numeric user does
+  // not have.
   set_env(container, "HOME", "/tmp");
   set_env(container, "USER", "worker");
+  // With a source the engine downloads nothing.
   if (!scene.spec.model.source) set_hub_token(container, scene.spec.model);
+  // Last, so users can replace our variables.
   for (const crd::EnvVar& variable : own.env) set_own_env(container, variable);
 }
 
@@ -122,7 +126,7 @@ Value worker_container(const Scene& scene, const crd::Pool& pool) {
   set_environment(container, scene, command, own);
   container.member("ports") = Value::array({port_of("http", commands::kEnginePort)});
   set_probes(container, own);
-  // Engines write beside their code, so their root stays as the image has it.
+  // Engines write beside their code, so their root file system stays as in the image.
   Value security = restricted_container();
   security.erase({"readOnlyRootFilesystem"});
   container.member("securityContext") = std::move(security);

@@ -9,11 +9,11 @@
 
 namespace sightline::desired {
 
-// The workers of a pool with a template: an engine and, beside it, an agent that outlives it. The
-// engine ends once the agent has told routers to send it nothing more and its requests are done, or
-// spec.rollout.drainTimeout is over. The engine's container has the model, a scratch folder and
-// shared memory, and none of the agent's secrets. A pod is ready once its engine is and routers
-// have admitted it, which the gate sightline.dev/routable says.
+// The Deployment of a pool with a template: an engine and, beside it, an agent that outlives it.
+// The engine ends when the agent has made routers stop sending requests and its requests are done,
+// or when spec.rollout.drainTimeout is over. The engine's container has the model, a scratch folder
+// and shared memory, but no secrets of the agent. A pod is ready when its engine is ready and
+// routers have admitted it, which the readiness gate sightline.dev/routable shows.
 object::Value pool_deployment(const Scene& scene, const crd::Pool& pool, std::int64_t replicas);
 
 }  // namespace sightline::desired

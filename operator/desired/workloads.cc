@@ -20,12 +20,12 @@ using object::Value;
 
 namespace {
 
-// Endpoints of a pod that ends are gone from Services within this time; until then it serves.
+// Services drop a terminating pod's endpoints within this time. Until then it serves.
 constexpr std::int64_t kLeaveSeconds = 5;
-// Frontends find routers by name, and a cluster's DNS keeps answers for 5 s more (the default of
+// Frontends find routers by name, and the cluster's DNS caches answers for 5 s more (the default of
 // CoreDNS' plugin kubernetes).
 constexpr std::int64_t kNameLeaveSeconds = kLeaveSeconds + 5;
-// Beside the time that running requests have.
+// Besides the time for running requests.
 constexpr std::int64_t kGraceSeconds = 15;
 
 std::string path_of(std::string_view folder, std::string_view file) {
@@ -126,6 +126,7 @@ Value frontend_deployment(const Scene& scene, std::optional<std::int64_t> replic
   set_resources(container, frontend.resources);
   const bool has_request =
       frontend.resources.requests.contains("cpu") || frontend.resources.limits.contains("cpu");
+  // An autoscaler measures the CPU as a part of the request, so there must be a request.
   if (!replicas && !has_request) container.set({"resources", "requests", "cpu"}, "1");
   PodSpec pod = pod_of(scene, kFrontend);
   pod.add_container(std::move(container));
@@ -136,6 +137,7 @@ Value frontend_deployment(const Scene& scene, std::optional<std::int64_t> replic
                                     .pool = {},
                                     .pod = pod.take(),
                                     .replicas = replicas});
+  // A new pod is ready before an old one ends.
   set_rolling(object, 1, 0);
   merge_users(object, frontend.pod_template);
   return object;
@@ -145,6 +147,7 @@ Value router_deployment(const Scene& scene, std::int64_t replicas) {
   Value container = program(scene, kRouterComponent, router_args(scene));
   container.member("ports").append(port_of("selection", kSelectionPort));
   container.member("readinessProbe") = probe_of(
+      // Routers must be ready before the engines are (docs/api.md).
       {.path = "/readyz?exclude=engines", .port = "admin", .period_seconds = 2, .failures = 2});
   container.set({"lifecycle", "preStop", "sleep", "seconds"}, kNameLeaveSeconds);
   set_resources(container, scene.spec.router.resources);
@@ -157,6 +160,7 @@ Value router_deployment(const Scene& scene, std::int64_t replicas) {
                          .pool = {},
                          .pod = pod.take(),
                          .replicas = replicas});
+  // A new pod is ready before an old one ends.
   set_rolling(object, 1, 0);
   merge_users(object, scene.spec.router.pod_template);
   return object;
@@ -165,6 +169,7 @@ Value router_deployment(const Scene& scene, std::int64_t replicas) {
 Value router_service(const Scene& scene) {
   Value object = service(scene, revision_name(scene.owner, scene.revision, kRouterComponent),
                          kRouterComponent, scene.revision);
+  // Without an IP of its own, the name gives the addresses of all routers.
   object.set({"spec", "clusterIP"}, "None");
   object.set({"spec", "ports"}, Value::array({service_port("selection", kSelectionPort),
                                               service_port("admin", kAdminPort)}));

@@ -15,10 +15,11 @@ using client::Reason;
 
 constexpr std::chrono::seconds kPause{1};
 
-// What an attempt came to: done, or why not yet.
+// The result of an attempt: done, or the reason why not yet.
 using Attempt = std::function<Result<Done>()>;
 
-// Again until it is done, no further attempt can help, or the time is over.
+// Repeats an attempt until it is done, until no further attempt can help, or until the time is
+// over.
 Result<Done> until(Instant end, const CheckAround& around, const Attempt& attempt) {
   std::string told;
   for (;;) {
@@ -53,7 +54,8 @@ Result<Done> kinds_are_served(client::ApiClient& api, const std::string& name_sp
   return not_yet("the API server gave no list of MultimodalRouters: " + failure.message);
 }
 
-// Two different renewals of one holder: a Lease alone may be that of one that is gone.
+// Needs two different renewals by one holder, because a single Lease may be left by an operator
+// that has ended.
 class Renewal {
  public:
   Result<Done> look(client::ApiClient& api, const object::Key& key) {
@@ -77,7 +79,7 @@ class Renewal {
 
  private:
   std::string holder_;
-  std::optional<std::string> seen_;  // renewTime
+  std::optional<std::string> seen_;  // its renewTime
 };
 
 }  // namespace
@@ -85,6 +87,7 @@ class Renewal {
 Result<Done> check_installation(const CheckOptions& options, const CheckAround& around) {
   const Instant end = around.clock.now() + options.time_max;
   std::vector<std::string> name_spaces = options.name_spaces;
+  // The empty name means all namespaces.
   if (name_spaces.empty()) name_spaces.emplace_back();
   for (const std::string& one : name_spaces) {
     SL_TRY(until(end, around, [&] { return kinds_are_served(around.api, one); }));

@@ -14,23 +14,29 @@
 
 namespace sightline::installation {
 
-// What an installation has to be to look after objects.
+// What an installation needs to manage objects.
 struct CheckOptions {
-  std::vector<std::string> name_spaces;  // whose objects are looked after; none: all
-  object::Key lease;    // of the operators; no name: one alone acts, without a Lease
-  Duration time_max{};  // for all of it to be so
+  // The namespaces whose objects are managed. Empty: all.
+  std::vector<std::string> name_spaces;
+  // The Lease of the operators. Without a name: one operator acts alone, without a Lease.
+  object::Key lease;
+  // The time for all this to become true.
+  Duration time_max{};
 };
 
+// What the check uses.
 struct CheckAround {
   client::ApiClient& api;
   const Clock& clock;
-  std::function<bool(Duration)> pause;           // waits; false: the process stops
-  std::function<void(const std::string&)> said;  // a line for whoever waits
+  // Waits. Returns false if the process stops.
+  std::function<bool(Duration)> pause;
+  // Called with a line for the person who waits.
+  std::function<void(const std::string&)> said;
 };
 
-// Waits until the API server knows MultimodalRouters and lets them be read, and an operator was
-// seen to renew its Lease. Errors: InvalidArgument, NotFound or Unavailable with what is missing
-// and how it is mended; what a person has to mend is not waited for.
+// Waits until the API server knows MultimodalRouters and allows to read them, and an operator has
+// renewed its Lease. Errors: InvalidArgument, NotFound or Unavailable that names the missing part
+// and the remedy. Does not wait for what a person must repair.
 Result<Done> check_installation(const CheckOptions& options, const CheckAround& around);
 
 }  // namespace sightline::installation

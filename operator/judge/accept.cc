@@ -50,7 +50,7 @@ Trouble check_env(const crd::WorkerTemplate& own, std::size_t pool) {
   return {};
 }
 
-// What the simulator takes.
+// The limits of the simulator.
 constexpr std::int64_t kSimulatedBlockMax = 1024;
 constexpr std::int64_t kSimulatedLengthMax = 1'048'576;
 
@@ -66,7 +66,7 @@ Trouble check_simulator(const crd::Spec& spec, std::size_t pool) {
   return {};
 }
 
-// Workers are known by their names, whatever their pools.
+// Workers of all pools share one set of names, because routers know a worker only by its name.
 Trouble check_endpoints(const crd::Spec& spec) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < spec.pools.size(); ++i) {
@@ -79,7 +79,7 @@ Trouble check_endpoints(const crd::Spec& spec) {
   return {};
 }
 
-// Images that are only needed for some specs.
+// Images that only some specs need.
 Trouble check_images(const crd::Spec& spec, const crd::NotedImages& images) {
   const bool is_managed = !spec.nats.external;
   const bool names_nats = spec.nats.managed && !spec.nats.managed->image.empty();
@@ -144,8 +144,7 @@ Trouble check_references(const crd::Spec& spec, const Found& found) {
   return {};
 }
 
-// What is kept of specs stands in one ConfigMap, which takes a megabyte: the accepted one and those
-// of three revisions.
+// One ConfigMap stores the accepted spec and the specs of three revisions. Its limit is a megabyte.
 constexpr std::size_t kSpecBytesMax = 200 * 1024;
 
 Trouble check_size(const crd::Spec& spec) {

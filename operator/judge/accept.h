@@ -11,27 +11,35 @@
 #include "operator/crd/status.h"
 #include "operator/judge/conditions.h"
 
-// What the API server's rules cannot see of a spec. Pure.
+// Checks of a spec that the API server's validation rules cannot express. Pure.
 namespace sightline::judge {
 
-// Objects of others that a spec names, in its namespace.
+// Objects of the user that a spec names, in its namespace.
 struct References {
   std::vector<crd::SecretRef> secrets;
   std::optional<crd::ConfigMapRef> chat_template;
-  std::optional<std::string> claim;  // with the model's files
+  // The PersistentVolumeClaim with the model's files.
+  std::optional<std::string> claim;
 };
+// The objects that a spec names.
 References references_of(const crd::Spec& spec);
 
-// What there is of them.
+// Which of them exist.
 struct Found {
-  std::set<std::string> secrets;             // "name/key" of each that there is
-  std::optional<std::string> chat_template;  // its text
+  // "name/key" of each existing key.
+  std::set<std::string> secrets;
+  // The text of the chat template.
+  std::optional<std::string> chat_template;
   bool has_claim = false;
 };
 
-// Why a spec cannot be rendered: arguments, environment or a pod template that fight what is ours,
-// an image that is missing, names that stand twice, references to what is not there. The first one,
-// with its field. images: of the operator's flags, as noted.
+// Why a spec cannot be rendered. The first reason, with its field:
+// - arguments, environment or a pod template contradict what the operator sets
+// - an image is missing
+// - a name appears twice
+// - a reference names a missing object
+//
+// images: from the operator's flags, as recorded in the status.
 Trouble why_not_accepted(const crd::Spec& spec, const Found& found, const crd::NotedImages& images);
 
 }  // namespace sightline::judge

@@ -44,7 +44,7 @@ std::string fraction(const crd::ReadyCount& count) {
   return std::to_string(count.ready) + " of " + std::to_string(count.desired);
 }
 
-// The first thing that keeps a component's pods from running.
+// The first problem that keeps a pod of the component from running.
 std::string trouble_of(const World& world, std::string_view component) {
   for (const Pod& pod : world.pods) {
     if (pod.component == component && !pod.trouble.empty()) return pod.name + ": " + pod.trouble;
@@ -69,7 +69,7 @@ std::string with_trouble(std::string text, const std::string& trouble) {
   return trouble.empty() ? text : std::move(text) + "; " + trouble;
 }
 
-// There is no plan before a spec was accepted.
+// Without an accepted spec there is no plan.
 bool is_planned(const Findings& findings) { return !findings.plan.message.empty(); }
 
 Condition accepted(const World& world, const Findings& findings) {
@@ -104,7 +104,7 @@ Condition workers_ready(const World& world) {
             with_trouble(with_trouble(text, trouble), why_not_routable(world)));
 }
 
-// Why a StatefulSet can make no pod stands in its events alone.
+// Only the events of a StatefulSet say why it cannot create a pod.
 std::string nats_trouble_of(const World& world) {
   const bool has_pods = std::any_of(world.pods.begin(), world.pods.end(),
                                     [](const Pod& pod) { return pod.component == desired::kNats; });
@@ -183,7 +183,8 @@ const Condition* find(const std::vector<Condition>& conditions, std::string_view
   return found == conditions.end() ? nullptr : &*found;
 }
 
-// The first of these that is false; else the first that is unknown, which follows from something.
+// The first false one of these conditions, else the first unknown one, which follows from
+// another.
 const Condition* first_untrue(const std::vector<Condition>& conditions,
                               std::initializer_list<std::string_view> types) {
   const Condition* unknown = nullptr;
@@ -200,13 +201,14 @@ const Trouble& cause_of(const Findings& findings) {
   return findings.writing.is_there() ? findings.writing : findings.seeing;
 }
 
-// Requests are answered, if not as well as they could be.
+// True if requests are answered, perhaps with reduced quality.
 bool is_serving(const World& world) {
   return ready_of(world, desired::kFrontend).ready > 0 &&
          ready_of(world, desired::kRouterComponent).ready > 0 && has_answering_worker(world);
 }
 
-// Routers go on with workers that are not found here: that none is routable is not known of them.
+// Routers keep workers that this operator does not find, so it cannot say that no worker is
+// routable.
 bool keeps_unseen_workers(const World& world) {
   return std::any_of(world.stacks.begin(), world.stacks.end(),
                      [&](const Stack& stack) { return is_list_unknown(world, stack); });
@@ -215,7 +217,7 @@ bool keeps_unseen_workers(const World& world) {
 Condition ready(const World& world, const Findings& findings,
                 const std::vector<Condition>& others) {
   const Condition* untrue = first_untrue(others, {kAccepted});
-  // What cannot be written or found comes before all that follows from it.
+  // A failed write or read comes first, because other conditions follow from it.
   const Trouble& cause = cause_of(findings);
   if (untrue == nullptr && cause.is_there()) return no(kReady, cause.reason, cause.message);
   if (untrue == nullptr) {
@@ -272,6 +274,7 @@ std::vector<Condition> conditions_of(const World& world, const Findings& finding
   };
   Condition summary = ready(world, findings, parts);
   Condition bad = degraded(world, findings, parts);
+  // For readers: Accepted, Ready, Progressing and Degraded come first.
   parts.insert(parts.begin() + 1, std::move(summary));
   parts.insert(parts.begin() + 3, std::move(bad));
   return parts;
@@ -279,7 +282,7 @@ std::vector<Condition> conditions_of(const World& world, const Findings& finding
 
 std::vector<Condition> with_trouble(std::vector<Condition> before, const Trouble& trouble,
                                     std::int64_t generation, WallTime when) {
-  // Somebody else's are not ours to keep.
+  // Conditions of other types belong to other writers.
   constexpr std::array kTypes = {kAccepted,      kReady,           kProgressing,  kDegraded,
                                  kFrontendReady, kRouterReady,     kWorkersReady, kMessagingReady,
                                  kTransferReady, kIndexConsistent, kPoolsDistinct};
@@ -296,14 +299,16 @@ std::vector<Condition> with_trouble(std::vector<Condition> before, const Trouble
 std::vector<Condition> merged(const std::vector<Condition>& before, std::vector<Condition> now,
                               std::int64_t generation, WallTime when) {
   for (Condition& one : now) {
+    // lastTransitionTime is the time when the status changed, not the reason or the message.
     const Condition* same = find(before, one.type);
     const bool is_unchanged = same != nullptr && same->status == one.status;
     one.last_transition_time =
         is_unchanged ? same->last_transition_time : object::to_timestamp(when);
     one.observed_generation = generation;
-    // The API server refuses a condition that says nothing, and errors of others may.
+    // The API server refuses a condition without a message, and errors from others may have no
+    // text.
     if (one.message.empty()) one.message = one.reason;
-    // What pods, routers and the API server say has no end that we know of.
+    // Pods, routers and the API server do not limit the length of their messages.
     if (one.message.size() > kMessageBytesMax) {
       one.message = std::string(utf8_prefix(one.message, kMessageBytesMax));
     }

@@ -12,10 +12,10 @@
 #include "operator/judge/world.h"
 #include "operator/plan/plan.h"
 
-// What the status says of a MultimodalRouter, condition by condition. Pure.
+// The conditions of a MultimodalRouter's status. Pure.
 namespace sightline::judge {
 
-// Types of conditions, in the order of the status.
+// The types of conditions, in the order of the status.
 inline constexpr std::string_view kAccepted = "Accepted";
 inline constexpr std::string_view kReady = "Ready";
 inline constexpr std::string_view kProgressing = "Progressing";
@@ -28,35 +28,42 @@ inline constexpr std::string_view kTransferReady = "TransferReady";
 inline constexpr std::string_view kIndexConsistent = "IndexConsistent";
 inline constexpr std::string_view kPoolsDistinct = "PoolsDistinct";
 
-// Why something is not as it was asked for.
+// Why something is not as requested.
 struct Trouble {
-  std::string reason;   // one word in CamelCase; empty: there is none
-  std::string message;  // what is wrong, where, and what to do
+  // One word in CamelCase. Empty: there is no trouble.
+  std::string reason;
+  // The fault, its place, and the remedy.
+  std::string message;
 
   [[nodiscard]] bool is_there() const { return !reason.empty(); }
 };
 
-// What a reconciliation found beside the World.
+// The results of a reconciliation, besides the World.
 struct Findings {
-  Trouble spec;           // why the object's spec is not accepted
-  Trouble writing;        // why an object could not be written
-  Trouble seeing;         // what is there and is not found
-  plan::Plan plan;        // of the accepted spec
-  bool is_stuck = false;  // no progress within spec.rollout.progressDeadline
+  // Why the object's spec is not accepted.
+  Trouble spec;
+  // Why an object could not be written.
+  Trouble writing;
+  // An object that exists but that the operator cannot see.
+  Trouble seeing;
+  // The plan of the accepted spec.
+  plan::Plan plan;
+  // No progress within spec.rollout.progressDeadline.
+  bool is_stuck = false;
 };
 
-// Of all types, each with its verdict; times and generations are left to merged().
+// One condition of each type. merged() adds times and generations.
 std::vector<crd::Condition> conditions_of(const World& world, const Findings& findings);
 
-// What was said before of these types, and that it is not Ready: of a reconciliation that came to
-// no verdict.
+// The earlier conditions, but with Ready false: for a reconciliation that failed before a verdict.
 std::vector<crd::Condition> with_trouble(std::vector<crd::Condition> before, const Trouble& trouble,
                                          std::int64_t generation, WallTime when);
 
-// Of a message; the API server takes eight times as much.
+// The most bytes of a message. The API server accepts eight times as much.
 inline constexpr std::size_t kMessageBytesMax = 4096;
 
-// The same with the time at which each verdict changed last: that of `before` where it did not.
+// The conditions `now`, with the time of the last change of each status. An unchanged condition
+// keeps its time of `before`.
 std::vector<crd::Condition> merged(const std::vector<crd::Condition>& before,
                                    std::vector<crd::Condition> now, std::int64_t generation,
                                    WallTime when);

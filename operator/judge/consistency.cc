@@ -14,7 +14,7 @@ namespace {
 using crd::Condition;
 using crd::ConditionStatus;
 
-constexpr std::size_t kNamesMax = 5;  // in a message
+constexpr std::size_t kNamesMax = 5;  // named in one message
 
 const Stack* stack_of(const World& world, const std::string& revision) {
   const auto found = std::find_if(world.stacks.begin(), world.stacks.end(),
@@ -37,14 +37,15 @@ std::string listed(const std::set<std::string>& names) {
   return text;
 }
 
-// "w3 (32 tokens)" of every worker whose blocks are not those of its revision.
+// "w3 (32 tokens)" of each worker whose block size differs from its revision's.
 std::set<std::string> other_sizes(const World& world) {
   std::set<std::string> workers;
   for (const RouterReport& router : world.routers) {
     const Stack* stack = stack_of(world, router.revision);
     if (stack == nullptr) continue;
     for (const auto& [name, report] : router.workers) {
-      // What was told to the router is our own; the events are the engine's.
+      // The operator gave the configured size to the router, so only the size of the engine's
+      // events counts.
       const std::int64_t size = report.block_size;
       if (size == 0 || size == stack->spec.kv.block_size) continue;
       workers.insert(name + " (" + std::to_string(size) + " tokens, revision " + stack->revision +
@@ -54,7 +55,7 @@ std::set<std::string> other_sizes(const World& world) {
   return workers;
 }
 
-// Members of another revision hear each other, and that is all right.
+// Members of two revisions may see each other. This is no fault.
 std::set<std::string> misfits(const World& world, std::string_view difference) {
   std::set<std::string> members;
   for (const RouterReport& router : world.routers) {
@@ -70,6 +71,7 @@ std::set<std::string> misfits(const World& world, std::string_view difference) {
 std::set<std::string> pools_without_events(const World& world) {
   std::set<std::string> pools;
   for (const crd::Pool& pool : world.spec.pools) {
+    // Routers do not read the events of TensorRT-LLM.
     if (pool.backend == crd::Backend::Trtllm) pools.insert(pool.name);
   }
   return pools;

@@ -9,19 +9,19 @@
 #include "operator/crd/status.h"
 #include "operator/judge/world.h"
 
-// Whether all that is in one index is comparable. Pure.
+// Checks whether all blocks in one index are comparable. Pure.
 namespace sightline::judge {
 
-// The condition IndexConsistent: false if a worker's blocks have another size than its revision's,
-// or if a member of a revision announces another model, key or block size than the others; the
-// message names it. Unknown where no router answers.
+// The condition IndexConsistent. False in two cases. A worker's block size differs from its
+// revision's, or a member of a revision announces another model, key or block size than the others.
+// The message names it. Unknown if no router answers.
 crd::Condition index_consistent(const World& world);
 
-// The block sizes that the workers of a pool tell, in all revisions.
+// The block sizes that the workers of a pool report, in all revisions.
 std::set<std::int64_t> block_sizes_of(const World& world, const std::string& pool);
 
-// Of a worker that is there and not admitted, the router's reason: "w3: replaying events"; empty:
-// none is.
+// The router's reason for a worker that exists but is not admitted, for example "w3: replaying
+// events". Empty: all workers are admitted.
 std::string why_not_routable(const World& world);
 
 }  // namespace sightline::judge

@@ -46,7 +46,7 @@ crd::ReadyCount routable_of(const World& world) {
       if (pod.pool == pool.name && !pod.is_ending && !pod.is_over) ++count.desired;
     }
   }
-  // A worker that somebody else runs may be in the lists of two revisions.
+  // A worker that others run may be in the lists of two revisions.
   std::set<std::string> routable;
   for (const Stack& stack : world.stacks) {
     for (const auto& worker : workers_of(world, stack)) {
@@ -59,7 +59,7 @@ crd::ReadyCount routable_of(const World& world) {
 }
 
 bool has_answering_worker(const World& world) {
-  // The states in which a router chooses a worker: with what it holds, or by load alone.
+  // The states in which a router chooses a worker, by its blocks or only by load.
   constexpr std::array<std::string_view, 3> kChosen = {"ready", "unverified", "excluded"};
   for (const RouterReport& router : world.routers) {
     if (!router.problem.empty() || !router.is_ready) continue;
@@ -73,6 +73,7 @@ bool has_answering_worker(const World& world) {
 bool is_replaced(const World& world, const Stack& older) {
   const Stack& target = world.stacks.back();
   auto lent = lent_to(world, older);
+  // A worker with an unknown admission may still serve.
   const std::int64_t held = lent[Admission::Admitted] + lent[Admission::Unknown];
   const std::int64_t needed = std::min(held, routable_of(world).desired);
   if (needed == 0) return true;

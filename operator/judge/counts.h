@@ -8,27 +8,27 @@
 #include "operator/crd/status.h"
 #include "operator/judge/world.h"
 
-// How many there are and how many there should be. Pure.
+// How many pods and workers there are, and how many there should be. Pure.
 namespace sightline::judge {
 
-// Pods of frontends or routers: those that are wanted of all revisions, and those that are ready.
+// The pods of frontends or routers: wanted in all revisions, and ready.
 crd::ReadyCount ready_of(const World& world, std::string_view component);
 
-// Workers of all pools: those that the spec wants, and those of any revision that are routable.
+// The workers of all pools: wanted by the spec, and routable in any revision.
 crd::ReadyCount routable_of(const World& world);
 
-// Whether a router sends requests to a worker, be it by load alone. Where none answers, whether a
-// worker is routable.
+// Whether a router sends requests to a worker, even if only by load. If no router answers: whether
+// a worker is routable.
 bool has_answering_worker(const World& world);
 
-// Whether the target serves with as many workers as somebody else lends to this older revision, or
-// as it wants if these are fewer. Where the older one's routers do not answer, all count.
+// Whether the target serves as many lent workers as this older revision, or as many as it wants if
+// these are fewer. If the older revision's routers do not answer, all its lent workers count.
 bool is_replaced(const World& world, const Stack& older);
 
-// Replicas of a pool with a template, as the spec or who scales it wants.
+// The replicas of a pool with a template, as the spec or the autoscaler wants.
 std::int64_t wanted_of(const World& world, const crd::Pool& pool);
 
-// "block size 16, transfer disabled, workers 2/2, routers 2": for events and the condition Ready.
+// "block size 16, transfer disabled, workers 2/2, routers 2", for events and the condition Ready.
 std::string ready_text(const World& world);
 
 }  // namespace sightline::judge

@@ -28,15 +28,16 @@ std::optional<bool> verdict_of(const Value& object, std::string_view type) {
   return (*condition)["status"].text() == "True";
 }
 
-// Of what a program said last.
+// The most bytes of a program's last output.
 constexpr std::size_t kLastWordsBytesMax = 512;
 
-// The end of what a program wrote last, in one line.
+// The end of a program's last output, in one line.
 std::string last_words_of(const Value& terminated) {
   std::string text(terminated["message"].text());
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   if (text.size() > kLastWordsBytesMax) {
     std::size_t begin = text.size() - kLastWordsBytesMax;
+    // Not from the middle of a UTF-8 character.
     while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) ++begin;
     text = "…" + text.substr(begin);
   }
@@ -46,7 +47,7 @@ std::string last_words_of(const Value& terminated) {
   return text;
 }
 
-// "Error, exit code 1: what it said last"; empty: it has not ended, or as it was to.
+// "Error, exit code 1: " and its last output. Empty if it still runs, or ended as expected.
 std::string end_of(const Value& terminated) {
   const std::int64_t code = terminated["exitCode"].integer().value_or(0);
   const std::string_view reason = terminated["reason"].text();
@@ -57,12 +58,14 @@ std::string end_of(const Value& terminated) {
   return words.empty() ? text : text + ": " + words;
 }
 
-// What a container waits for, or died of; empty: nothing that would have to be told.
+// Why a container waits or has ended. Empty if users need not see it.
 std::string container_trouble(const Value& status) {
   std::string ended = end_of(status.at({"state", "terminated"}));
+  // A container that runs again has its last end in lastState.
   if (ended.empty()) ended = end_of(status.at({"lastState", "terminated"}));
   const Value& waiting = status.at({"state", "waiting"});
   const std::string_view reason = waiting["reason"].text();
+  // Each container has these states for a while as it starts.
   const bool is_starting = reason == "ContainerCreating" || reason == "PodInitializing";
   if (reason.empty() || is_starting) {
     const bool is_well = status["ready"].boolean().value_or(false);
@@ -97,7 +100,7 @@ WorkerReport worker_report_of(const Value& worker) {
           .block_size_configured = count_of(worker["block_size_configured"])};
 }
 
-// As the settings' values are written: texts as they are, the rest as JSON.
+// In the form of settings' values: a string as it is, other values as JSON.
 std::string text_of(const Value& value) {
   return value.is_string() ? std::string(value.text()) : value.to_text();
 }
@@ -125,16 +128,18 @@ Pod pod_of(const Value& pod) {
 Deployment deployment_of(const Value& deployment) {
   Deployment made;
   made.name = object::key_of(deployment).name;
-  // Nobody can change it, as a policy of the cluster may change labels.
+  // Selectors cannot change, but a policy of the cluster may change labels.
   const Value& selected = deployment.at({"spec", "selector", "matchLabels"});
   made.component = selected[desired::kComponentLabel].text();
   made.revision = selected[desired::kRevisionLabel].text();
   made.pool = selected[desired::kPoolLabel].text();
+  // The default of Kubernetes.
   made.wanted = deployment.at({"spec", "replicas"}).integer().value_or(1);
   const Value& status = deployment["status"];
   made.pods = count_of(status["replicas"]);
   made.updated = count_of(status["updatedReplicas"]);
   made.ready = count_of(status["readyReplicas"]);
+  // Until the controller has seen the newest spec, its counts belong to an older one.
   made.is_observed =
       count_of(status["observedGeneration"]) >= count_of(deployment.at({"metadata", "generation"}));
   for (const std::string_view type : {"ReplicaFailure", "Progressing"}) {

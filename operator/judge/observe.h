@@ -8,14 +8,14 @@
 #include "operator/judge/world.h"
 #include "operator/kube/object/value.h"
 
-// Reads what the World is made of. Pure; what is missing or of another kind is as if it were not
-// said.
+// Parses objects and answers into the values of a World. Pure. A missing field, or one of
+// another kind, counts as not given.
 namespace sightline::judge {
 
 Pod pod_of(const object::Value& pod);
 Deployment deployment_of(const object::Value& deployment);
 
-// The answers of a router's admin port, parsed: GET /v1/workers, /v1/workers/list, /v1/settings,
+// The parsed answers of a router's admin port: GET /v1/workers, /v1/workers/list, /v1/settings and
 // /v1/replicas.
 struct RouterAnswers {
   object::Value workers;
@@ -23,9 +23,11 @@ struct RouterAnswers {
   object::Value settings;
   object::Value replicas;
 };
-// Those that were pushed, by name, of the answer to GET /v1/settings.
+// The pushed settings, by name, from the answer to GET /v1/settings.
 std::map<std::string, std::string> pushed_settings(const object::Value& settings);
+// What a router reports.
 RouterReport report_of(const Pod& router, const RouterAnswers& answers);
+// The report of a router that could not be asked.
 RouterReport unreached(const Pod& router, std::string problem);
 
 }  // namespace sightline::judge

@@ -31,12 +31,13 @@ bool holds(const RouterReport& router, const Value& list) {
   return router.generation && router.pushed == list;
 }
 
-// Routers take no list that is so much later than theirs (docs/api.md).
+// Routers refuse a list whose generation is this much higher than theirs (docs/api.md).
 constexpr std::int64_t kGenerationStepMax = std::int64_t{1} << 56;
+// Below the largest number, because generation_for() adds one.
 constexpr std::int64_t kGenerationMax = std::numeric_limits<std::int64_t>::max() - 1;
 
-// The newest generation that the routers tell and could all take a later one of: a router that
-// tells one far beyond the others' keeps no list from them.
+// The newest generation whose successor all routers would accept. A router that reports one far
+// above the others' must not keep lists from them.
 std::int64_t newest_of(const World& world, const Stack& stack) {
   std::vector<std::int64_t> generations;
   for (const RouterReport& router : world.routers) {
@@ -55,7 +56,7 @@ std::int64_t newest_of(const World& world, const Stack& stack) {
 std::int64_t generation_for(const World& world, const Stack& stack, const Value& list) {
   const std::int64_t newest = newest_of(world, stack);
   bool is_held = newest > 0;
-  // Of one generation there may be two lists; then both are old.
+  // If two lists have the same generation, both are old.
   for (const RouterReport& router : world.routers) {
     if (!answers_for(router, stack) || router.generation != newest) continue;
     is_held = is_held && holds(router, list);
@@ -68,6 +69,7 @@ std::int64_t generation_for(const World& world, const Stack& stack, const Value&
 std::vector<ListPush> lists_to_push(const World& world) {
   std::vector<ListPush> pushes;
   for (const Stack& stack : world.stacks) {
+    // An empty list would take from routers the workers that only this operator does not see.
     if (is_list_unknown(world, stack)) continue;
     const Value list = list_of(world, stack);
     Value body = Value::object();

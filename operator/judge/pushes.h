@@ -10,16 +10,18 @@
 
 namespace sightline::judge {
 
-// What a router is to be told by PUT /v1/workers.
+// A list for a router, sent with PUT /v1/workers.
 struct ListPush {
   std::string pod;
-  object::Value body;  // {"revision", "generation", "workers"}
+  // {"revision", "generation", "workers"}.
+  object::Value body;
 };
 
-// For every router that answers and holds another list than that of its revision. The generation
-// is that of a router which holds this very list, else one more than any router of the revision
-// holds, but for one that is far beyond the others: it needs no memory. None for a list that is
-// empty only because its workers are not found (is_list_unknown()). Pure.
+// The lists for all routers that answer and have another list than their revision's. The generation
+// is that of a router which has this list, else one more than any router of the revision has. So
+// the operator needs no memory. A router whose generation is far above the others' does not count.
+// No list is pushed that would be empty only because its workers are not found, see
+// is_list_unknown(). Pure.
 std::vector<ListPush> lists_to_push(const World& world);
 
 }  // namespace sightline::judge

@@ -20,7 +20,7 @@ namespace {
 using crd::RevisionState;
 using crd::RolloutPhase;
 
-// As many as the schema takes: more are told only by routers that are out of order.
+// The limit of the CRD's schema. Only faulty routers report more.
 constexpr std::size_t kReportedSizesMax = 16;
 
 bool is_of(const Pod& pod, std::string_view component, const std::string& revision) {
@@ -33,10 +33,11 @@ std::int64_t ready_frontends(const World& world, const std::string& revision) {
   });
 }
 
-// Frontends that are ready are the endpoints of the client Service.
+// Ready frontends are the endpoints of the client Service.
 std::int64_t traffic_percent(const World& world, const std::string& revision) {
   std::int64_t all = 0;
   for (const Stack& stack : world.stacks) all += ready_frontends(world, stack.revision);
+  // Rounded to the nearest percent.
   return all == 0 ? 0 : (200 * ready_frontends(world, revision) + all) / (2 * all);
 }
 
@@ -69,7 +70,7 @@ crd::RevisionStatus revision_of(const World& world, const Stack& stack) {
   return revision;
 }
 
-// Somebody else's workers have no revision: they count once, with the target's.
+// Workers of others have no revision, so they count once, with the target.
 bool is_counted(const World& world, const Stack& stack, const crd::Pool& pool) {
   return pool.worker_template || stack.revision == world.target;
 }
@@ -102,6 +103,7 @@ crd::PoolStatus pool_of(const World& world, const crd::Pool& pool) {
       ++status.updated;
     }
   }
+  // A selector does not ask for a number of pods.
   if (pool.selector) status.desired = status.updated;
   for (const std::int64_t size : block_sizes_of(world, pool.name)) {
     if (status.reported_block_sizes.size() == kReportedSizesMax) break;
@@ -118,7 +120,7 @@ std::string backends_of(const crd::Spec& spec) {
   return text;
 }
 
-// The older of the revisions that serve; before any does, the target.
+// The older of the revisions that serve. Before any serves, the target.
 std::string current_of(const World& world, const std::vector<crd::RevisionStatus>& revisions) {
   const auto serves = [](const crd::RevisionStatus& one) { return one.traffic_percent > 0; };
   for (const crd::RevisionStatus& revision : revisions) {
@@ -170,6 +172,7 @@ crd::RolloutStatus rollout_of(const World& world, const plan::Plan& plan, WallTi
       before.phase == RolloutPhase::InProgress || before.phase == RolloutPhase::Stuck;
   const bool begins = is_moving && (!was_moving || world.status.target_revision != world.target);
   if (begins || rollout.start_time.empty()) rollout.start_time = stamp;
+  // The message contains the counts of workers, so a new message means progress.
   if (begins || before.message != rollout.message || rollout.last_progress_time.empty()) {
     rollout.last_progress_time = stamp;
   }

@@ -10,18 +10,18 @@
 
 namespace sightline::judge {
 
-// Which Deployment's pods are not all as it says by now; empty: they all are.
+// The Deployment whose pods do not all have its latest template. Empty: all have it.
 std::string rolling_of(const World& world);
 
-// How far the roll-out to the world's target is, from what the status said before. It begins when
-// the target changes and makes progress when its step does.
+// The progress of the roll-out to the world's target. It continues from the earlier status. A
+// roll-out begins when the target changes, and progresses when its step does.
 crd::RolloutStatus rollout_of(const World& world, const plan::Plan& plan, WallTime now);
 
 // Whether a roll-out has made no progress within spec.rollout.progressDeadline.
 bool is_stuck(const World& world, const crd::RolloutStatus& rollout, WallTime now);
 
-// The whole status. What only this operator knows (version, images) is taken from the one before.
-// Pure: the same world gives the same status, but for the times at which something changed.
+// The whole status. Version and images, which only the operator knows, come from the earlier
+// status. Pure: the same world gives the same status, except for the times of changes.
 crd::Status status_of(const World& world, const Findings& findings, WallTime now);
 
 }  // namespace sightline::judge

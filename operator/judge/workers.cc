@@ -30,6 +30,7 @@ bool is_found_by(const Pod& pod, const std::string& pool) {
 
 bool is_worker_of(const Pod& pod, const Stack& stack, const crd::Pool& pool) {
   if (!is_found_by(pod, pool.name) || pod.is_over) return false;
+  // A selected pod has no component: pods of MultimodalRouters never count as selected.
   if (pool.selector) return pod.component.empty();
   return pod.component == desired::kWorker && pod.revision == stack.revision;
 }
@@ -40,7 +41,7 @@ std::int64_t port_of(const crd::Pool& pool) {
 
 bool is_admitted(const crd::Spec& spec, const crd::Pool& pool, const WorkerReport& report) {
   if (report.is_ready) return true;
-  // What such an engine holds is never known: it serves without overlap.
+  // The blocks of these engines are never known, so they serve without overlap.
   const bool is_told = spec.kv.events == crd::EventsMode::Exact &&
                        pool.backend != crd::Backend::Trtllm && pool.role != crd::Role::Encode;
   return !is_told && report.state == "unverified";
@@ -83,6 +84,7 @@ bool is_routable(const World& world, const Stack& stack, const std::string& work
   if (pod != nullptr && pod->is_ending) return false;
   const Admission admission = admission_of(world, stack, worker);
   if (admission != Admission::Unknown) return admission == Admission::Admitted;
+  // The last gate stays, so workers keep their requests while routers restart.
   return pod != nullptr && pod->routable.value_or(false);
 }
 
@@ -100,6 +102,7 @@ std::string unseen_workers(const World& world, const Stack& stack) {
     }
     const auto seen = std::count_if(world.pods.begin(), world.pods.end(),
                                     [&](const Pod& pod) { return is_worker_of(pod, stack, pool); });
+    // The Deployment counts more pods than this operator sees, so the list is incomplete.
     if (seen < found->pods) {
       return "Deployment " + found->name + " has " + std::to_string(found->pods) +
              " pods, of which " + std::to_string(seen) + " are found";
@@ -138,10 +141,12 @@ std::vector<WorkerFields> workers_of(const World& world, const Stack& stack) {
       workers.push_back(fields_of(stack.spec, pool, endpoint.name, endpoint.url));
     }
     for (const Pod& pod : world.pods) {
+      // A pod without an address cannot be reached yet.
       if (!is_worker_of(pod, stack, pool) || pod.ip.empty()) continue;
       const std::string host = pod.ip.find(':') == std::string::npos ? pod.ip : "[" + pod.ip + "]";
       WorkerFields fields = fields_of(stack.spec, pool, pod.name,
                                       "http://" + host + ":" + std::to_string(port_of(pool)));
+      // Stays in the list, because its requests may still run.
       if (pod.is_ending) fields["drain"] = "true";
       workers.push_back(std::move(fields));
     }
@@ -151,17 +156,20 @@ std::vector<WorkerFields> workers_of(const World& world, const Stack& stack) {
 
 Admission admission_of(const World& world, const Stack& stack, const std::string& worker) {
   const crd::Pool* pool = pool_of_worker(world, stack, worker);
+  // A worker of no pool is no worker of this revision.
   if (pool == nullptr) return Admission::Refused;
   std::int64_t answers = 0;
   std::int64_t admitted = 0;
   for (const RouterReport& router : world.routers) {
     if (router.revision != stack.revision || !router.problem.empty() || !router.is_ready) continue;
+    // A router without this worker in its list answers too: it has not admitted it.
     ++answers;
     const auto report = router.workers.find(worker);
     if (report == router.workers.end()) continue;
     if (is_admitted(stack.spec, *pool, report->second)) ++admitted;
   }
-  // Routers that are not there, or are still learning, say nothing.
+  // A majority of the routers that the spec asks for. Routers that are missing or not ready do not
+  // vote.
   const std::int64_t quorum = stack.spec.router.replicas / 2 + 1;
   if (admitted >= quorum) return Admission::Admitted;
   return answers >= quorum ? Admission::Refused : Admission::Unknown;
@@ -198,6 +206,8 @@ std::map<std::string, bool> gates_to_set(const World& world) {
       const bool is_own = pod.component == desired::kWorker && pod.revision == stack.revision;
       if (!is_own || pod.is_over) continue;
       const Admission admission = admission_of(world, stack, pod.name);
+      // An unknown admission changes no gate that has a value. A new pod still gets its first
+      // value.
       if (admission == Admission::Unknown && pod.routable) continue;
       const bool wanted = admission == Admission::Admitted && !pod.is_ending;
       if (pod.routable != wanted) gates[pod.name] = wanted;

@@ -13,52 +13,57 @@
 #include "operator/judge/world.h"
 #include "operator/plan/plan.h"
 
-// Who the workers are, and which of them routers have admitted. Pure.
+// The workers of a MultimodalRouter, and which of them routers have admitted. Pure.
 namespace sightline::judge {
 
-// The workers of a revision: its own pods, and those that somebody else runs, which belong to every
-// revision that has their pool. By name; with the fields of --worker. One whose pod ends is told to
-// be drained until it is gone.
+// The workers of a revision, by name, with the fields of --worker: its own pods, and workers of
+// others, which belong to each revision that has their pool. A worker whose pod terminates gets
+// drain=true until it is gone.
 std::vector<desired::WorkerFields> workers_of(const World& world, const Stack& stack);
 
-// Why the list of a stack is short without saying that there are so few: a Deployment of workers
-// that is not found, or that counts more pods than are found. Empty: all there are are found.
+// Why the list of a stack is too short: a Deployment of workers is not found, or has more pods than
+// are found. Empty: all existing workers are found.
 std::string unseen_workers(const World& world, const Stack& stack);
-// Whether the list of a stack must not be told: it is empty, and that is not known to be so.
+// Whether the list of a stack must not be pushed: it is empty, but workers may exist.
 bool is_list_unknown(const World& world, const Stack& stack);
 
-// Workers that more than one pool of the spec names: "w0 (gpu, other)". Each counts once, for the
-// first of the pools.
+// Workers that more than one pool of the spec names, for example "w0 (gpu, other)". Each counts
+// only in the first of its pools.
 std::vector<std::string> workers_named_twice(const World& world);
 
-// Whether routers of a revision send a worker requests for what it holds.
+// Whether the routers of a revision choose a worker by its blocks.
 enum class Admission : std::uint8_t {
-  Admitted,  // more than half of the revision's routers say so
-  Refused,   // more than half answer and too few say so
-  Unknown,   // too few routers answer
+  // More than half of the revision's routers report it so.
+  Admitted,
+  // More than half of the routers answer, and too few admit it.
+  Refused,
+  // Too few routers answer.
+  Unknown,
 };
+// The admission of a worker by the routers of a stack.
 Admission admission_of(const World& world, const Stack& stack, const std::string& worker);
 
-// Whether it gets requests: admitted or, where that is unknown, as its gate was last. False for one
-// whose pod ends.
+// Whether the worker gets requests: it is admitted, or its admission is unknown and its readiness
+// gate was true. False if its pod terminates.
 bool is_routable(const World& world, const Stack& stack, const std::string& worker);
 
-// The pool of a worker of a stack, whoever runs it; null: it is no worker of the stack.
+// The pool of a stack's worker, its own or lent. Null: the stack does not have it.
 const crd::Pool* pool_of_worker(const World& world, const Stack& stack, const std::string& worker);
 
-// Workers that somebody else runs, of a stack, undrained: by their admission there.
+// The number of a stack's lent workers that are not drained, by their admission there.
 std::map<Admission, std::int64_t> lent_to(const World& world, const Stack& stack);
 
-// Workers of pools with a template by revision and pool, and those that are lent, for the planner.
+// Workers of pools with a template, by revision and pool, and lent workers: the input of the
+// planner.
 std::vector<plan::Revision> revisions_of(const World& world);
 
-// What the gates of the world's own workers are to be, where that is not so yet. By pod.
+// The readiness gates of the world's own workers that must change, by pod.
 std::map<std::string, bool> gates_to_set(const World& world);
 
-// Pods of selectors, of all pools.
+// The pods of selectors, of all pools.
 std::vector<desired::ForeignPod> foreign_pods(const World& world);
 
-// The digest of an agent's list for each of its pods that was not shown it yet.
+// The digest of an agent's list, for each of its pods that does not show it yet.
 std::map<std::string, std::string> lists_to_show(const World& world);
 
 }  // namespace sightline::judge

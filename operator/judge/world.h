@@ -13,27 +13,38 @@
 #include "operator/crd/status.h"
 #include "operator/kube/object/value.h"
 
-// What is known of one MultimodalRouter at one moment: what the API server has and what its routers
-// say. Values only; judged by the other headers of this folder.
+// The state of one MultimodalRouter at one moment: the objects of the API server and the reports of
+// its routers. Values only. The other headers of this folder judge it.
 namespace sightline::judge {
 
+// A pod of the MultimodalRouter.
 struct Pod {
   std::string name;
   std::string uid;
-  std::string ip;  // empty: none yet
+  // Empty: it has no address yet.
+  std::string ip;
   std::string component;
   std::string revision;
-  std::string pool;                  // of workers
-  std::vector<std::string> also_in;  // other pools whose selectors find it
-  bool is_ready = false;             // as its Ready condition says
-  bool is_ending = false;            // it has a deletionTimestamp
-  bool is_over = false;              // Succeeded or Failed: it holds nothing any more
-  std::optional<bool> routable;      // its readiness gate, once it was written
-  std::string list;                  // of agents: the digest that its kubelet was shown
-  std::string trouble;  // why it does not run: "ImagePullBackOff: …"; empty: nothing known
+  // Of workers.
+  std::string pool;
+  // Other pools whose selectors find it.
+  std::vector<std::string> also_in;
+  // Its Ready condition.
+  bool is_ready = false;
+  // It has a deletionTimestamp.
+  bool is_ending = false;
+  // It has Succeeded or Failed, so it holds no resources.
+  bool is_over = false;
+  // Its readiness gate, once it was written.
+  std::optional<bool> routable;
+  // Of agents: the digest of the list that its kubelet has seen.
+  std::string list;
+  // Why it does not run, for example "ImagePullBackOff: …". Empty: no problem is known.
+  std::string trouble;
   bool operator==(const Pod&) const = default;
 };
 
+// A Deployment of the MultimodalRouter.
 struct Deployment {
   std::string name;
   std::string component;
@@ -43,67 +54,86 @@ struct Deployment {
   std::int64_t pods = 0;
   std::int64_t updated = 0;
   std::int64_t ready = 0;
-  bool is_observed = false;  // its controller has seen its latest spec
-  std::string trouble;       // why it makes no progress, as its controller says
+  // Its controller has seen its latest spec.
+  bool is_observed = false;
+  // Why it makes no progress, from its controller.
+  std::string trouble;
   bool operator==(const Deployment&) const = default;
 };
 
-// One worker, as one router knows it.
+// One worker, as one router reports it.
 struct WorkerReport {
-  std::string state;  // as of GET /v1/workers
+  // See GET /v1/workers.
+  std::string state;
   bool is_ready = false;
   std::string reason;
-  std::int64_t block_size = 0;             // that its events tell; 0: unknown
-  std::int64_t block_size_configured = 0;  // that its metrics or flags tell
+  // From its events. 0: unknown.
+  std::int64_t block_size = 0;
+  // From its metrics or flags.
+  std::int64_t block_size_configured = 0;
   bool operator==(const WorkerReport&) const = default;
 };
 
-// Another process that announced itself to a router and is not of its kind.
+// A process that announced itself to a router and does not match it.
 struct Misfit {
   std::string name;
-  std::string difference;  // the field: "model_digest", "block_size"
+  // The field: "model_digest", "block_size".
+  std::string difference;
   std::string reason;
   bool operator==(const Misfit&) const = default;
 };
 
-// One router, as it answers.
+// The answers of one router.
 struct RouterReport {
   std::string pod;
   std::string revision;
-  std::string problem;    // why it could not be asked; empty: it answered
-  bool is_ready = false;  // its pod is: what it says of workers counts
+  // Why it could not be asked. Empty: it answered.
+  std::string problem;
+  // Its pod is ready, so its verdicts about workers count.
+  bool is_ready = false;
   std::map<std::string, WorkerReport> workers;
-  std::optional<std::int64_t> generation;       // of the list that was pushed
-  object::Value pushed;                         // that list's workers; null: none was
-  std::map<std::string, std::string> settings;  // that were pushed, by name
+  // The generation of the pushed list.
+  std::optional<std::int64_t> generation;
+  // The workers of that list. Null: no list was pushed.
+  object::Value pushed;
+  // The pushed settings, by name.
+  std::map<std::string, std::string> settings;
   std::vector<Misfit> misfits;
-  std::string nats_trouble;  // empty: it is connected
+  // Empty: it is connected.
+  std::string nats_trouble;
   bool operator==(const RouterReport&) const = default;
 };
 
-// A revision that has objects: what it was rendered from.
+// A revision that has objects, with the spec that they were rendered from.
 struct Stack {
   std::string revision;
   crd::Spec spec;
 };
 
+// Everything that verdicts depend on.
 struct World {
   std::string name_space;
   std::string name;
   std::string uid;
   std::int64_t generation = 0;
-  crd::Spec spec;  // accepted
+  // The accepted spec.
+  crd::Spec spec;
   crd::Status status;
-  std::string target;         // revision of `spec`
-  std::vector<Stack> stacks;  // the target among them, whether or not it has objects
-  std::vector<Pod> pods;      // all that are its own, workers of selector pools too; by name
+  // The revision of `spec`.
+  std::string target;
+  // Includes the target, even if it has no objects.
+  std::vector<Stack> stacks;
+  // All pods that belong to the object, also workers of selector pools. By name.
+  std::vector<Pod> pods;
   std::vector<Deployment> deployments;
   std::vector<RouterReport> routers;
-  std::map<std::string, std::int64_t> scales;  // replicas of pools that somebody else scales
-  std::optional<std::int64_t> nats_ready;      // managed servers that are ready
+  // The replicas of pools that an autoscaler scales.
+  std::map<std::string, std::int64_t> scales;
+  // The managed NATS servers that are ready.
+  std::optional<std::int64_t> nats_ready;
 };
 
-// Null: there is none of that name.
+// The pod of that name, or null.
 const Pod* pod_named(const World& world, std::string_view name);
 
 }  // namespace sightline::judge

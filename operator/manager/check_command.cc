@@ -31,7 +31,7 @@ Settings come from flags, then SIGHTLINE_* variables, then defaults.
 
 )";
 
-// Of one call: the whole check may have to try again.
+// For one call, because the whole check may have to repeat calls.
 constexpr std::chrono::seconds kCallTimeout{10};
 
 Result<Done> check(const CheckSettings& settings, const command::Invocation& invocation) {

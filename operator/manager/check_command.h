@@ -6,8 +6,8 @@
 
 namespace sightline::manager {
 
-// Runs `sightline-operator check …` to its end. The value is the exit status: 0 all is well, 1
-// something is not, 2 a mistake in how it was called.
+// Runs `sightline-operator check …` to its end. Returns the exit status: 0 if all is well, 1 if
+// something is not, 2 for wrong arguments.
 int check_command(const command::Invocation& invocation);
 
 }  // namespace sightline::manager

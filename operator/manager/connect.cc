@@ -26,7 +26,7 @@ Result<config::Connection> from_files(const std::string& paths, const std::strin
   return config::connection_of(kubeconfig, context);
 }
 
-// RFC 1123.
+// A label of RFC 1123.
 bool is_label(std::string_view name) {
   constexpr std::size_t kBytesMax = 63;
   const auto is_inner = [](char c) {
@@ -95,7 +95,9 @@ Result<Done> check_namespaces(const std::vector<std::string>& names) {
 
 std::string identity_of_process() {
   std::array<char, 256> host{};
+  // gethostname() may write no end if it cuts the name.
   gethostname(host.data(), host.size() - 1);
+  // Two operators on one host need different identities.
   return std::string(host.data()) + "_" + std::to_string(runtime::number_nobody_knows());
 }
 

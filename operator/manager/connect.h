@@ -17,30 +17,31 @@
 
 namespace sightline::manager {
 
-// Where the API server is: as --kubeconfig says, else KUBECONFIG, else the pod's service account,
-// else ~/.kube/config. Errors: InvalidArgument that names what was tried.
+// Finds the API server: from --kubeconfig, else KUBECONFIG, else the pod's service account, else
+// ~/.kube/config. Errors: InvalidArgument that names what was tried.
 Result<config::Connection> connection_for(const KubeSettings& settings,
                                           const std::map<std::string, std::string>& environment);
 
-// True if the API server's address is an IPv6 address. In a pod it is that of the Service
-// "kubernetes", which has the cluster's first family of addresses, as pods have ("IPv4/IPv6
-// dual-stack" in the documentation of Kubernetes). A name says nothing: false.
+// True if the API server has an IPv6 address. In a pod this is the address of the Service
+// "kubernetes", in the first family of the cluster. Pods have the same first family ("IPv4/IPv6
+// dual-stack" in the documentation of Kubernetes). A host name does not show it: false.
 bool is_ipv6(const config::Connection& connection);
 
+// The options of a connection to the API server.
 https::HttpsOptions https_options(const config::Connection& connection);
-// "sightline-operator/1.2.3 (linux/amd64) PART".
+// For example "sightline-operator/1.2.3 (linux/amd64) PART".
 std::string user_agent(std::string_view part);
 
-// By which operators choose one that acts.
+// The Lease with which operators elect the leader.
 object::Key lease_of(const ElectionSettings& settings, const config::Connection& connection);
 
-// Namespaces that one operator watches, each by its own connections; more are for one that watches
-// all.
+// The most namespaces that one operator watches, because each needs its own connections. Above, let
+// the operator watch all namespaces.
 inline constexpr std::size_t kNamespacesMax = 64;
-// Error: InvalidArgument for more, one named twice, or what is no name of a namespace.
+// Errors: InvalidArgument for too many names, a repeated name or an invalid name.
 Result<Done> check_namespaces(const std::vector<std::string>& names);
 
-// Unlike that of any other operator: the host's name and a number drawn at start.
+// A name that no other operator has: the host's name and a random number drawn at start.
 std::string identity_of_process();
 
 }  // namespace sightline::manager

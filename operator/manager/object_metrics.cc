@@ -53,6 +53,7 @@ ObjectMetrics::Row ObjectMetrics::row_of(const crd::Status& status) {
 }
 
 void ObjectMetrics::refresh() {
+  // A copy, so reconciliations do not wait for the metrics.
   Rows rows;
   {
     const MutexLock lock(mutex_);
@@ -89,6 +90,7 @@ void ObjectMetrics::show_together(const Rows& rows) {
     metrics_.gauge(contract::kObjects, {crd::word_of(phase)})
         .set(static_cast<double>(phases[phase]));
   }
+  // Types without a condition too: their gauges go back to 0.
   for (const std::string& type : conditions_) {
     for (const auto status :
          {ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown}) {
@@ -102,7 +104,7 @@ void ObjectMetrics::show(const Key& key, const Row& row) {
   const auto ready = row.conditions.find(std::string(kReadyType));
   const bool is_ready = ready != row.conditions.end() && ready->second == ConditionStatus::True;
   if (row.phase == RolloutPhase::Idle) {
-    // Suspended on purpose: nobody is to be told that it is not Ready.
+    // A suspended object is not ready on purpose, so no alert must see it.
     metrics_.remove(contract::kObjectReady, {key.name_space, key.name});
   } else {
     metrics_.gauge(contract::kObjectReady, {key.name_space, key.name}).set(is_ready ? 1 : 0);

@@ -15,38 +15,47 @@
 
 namespace sightline::manager {
 
-// What statuses of MultimodalRouters say, as metrics: of all together, and of each.
-// Thread safety: tell() from any thread.
+// Exports the statuses of MultimodalRouters as metrics: of all together, and of each.
+// Thread safety: `tell()` from any thread.
 class ObjectMetrics {
  public:
-  // Objects with series of their own, the first by namespace and name; the others are counted in
-  // those of all together, and as overflow. Three series each of one metric fit its limit.
+  // The most objects with their own series, the first by namespace and name. The others count in
+  // the series of all objects, and as overflow. Each of these objects has three series of one
+  // metric, which fits the metric's limit.
   static constexpr std::size_t kShownMax = runtime::kMetricSeriesMax / 3;
 
-  // Both must outlive all scrapes.
+  // `metrics` and this object must outlive all scrapes.
   explicit ObjectMetrics(runtime::Metrics& metrics);
 
-  // The last verdict on an object; null: the object is gone.
+  // Records the latest status of an object. Null: the object is gone.
   void tell(const object::Key& key, const crd::Status* status);
 
  private:
   struct Row {
     crd::RolloutPhase phase = crd::RolloutPhase::Idle;
-    std::map<std::string, crd::ConditionStatus> conditions;  // by type
-    crd::PoolStatus workers;                                 // of all pools together
+    // By type.
+    std::map<std::string, crd::ConditionStatus> conditions;
+    // The sum over all pools.
+    crd::PoolStatus workers;
   };
   using Rows = std::map<object::Key, Row>;
 
+  // The values of a status that the metrics show.
   static Row row_of(const crd::Status& status);
+  // Sets all series. Runs before each scrape.
   void refresh();
+  // Sets the series of all objects together.
   void show_together(const Rows& rows);
+  // Sets the series of one object.
   void show(const object::Key& key, const Row& row);
+  // Removes the series of one object.
   void hide(const object::Key& key);
 
   runtime::Metrics& metrics_;
   Mutex mutex_;
   Rows rows_ SL_GUARDED_BY(mutex_);
-  // Of refresh(), which runs once at a time.
+  // Only refresh() uses these. Two refreshes never run at the same time. `shown_` has the objects
+  // with series, `conditions_` all types since the start.
   std::set<object::Key> shown_;
   std::set<std::string> conditions_;
 };

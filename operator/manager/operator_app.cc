@@ -31,9 +31,9 @@
 namespace sightline::manager {
 namespace {
 
-// A cluster whose lists cannot be had for so long is not one that can be looked after.
+// An operator that cannot read the lists of its cluster for this long cannot manage it, so it ends.
 constexpr std::chrono::minutes kSyncMax{2};
-// Of the 30 seconds that a pod has for its end.
+// A part of the 30 seconds that a pod has to end.
 constexpr std::chrono::seconds kFinishMax{10};
 constexpr std::string_view kEventsController = "sightline.dev/operator";
 
@@ -50,7 +50,7 @@ election::ElectionOptions election_options(const OperatorSettings& settings,
 
 }  // namespace
 
-// Declared in the order of making; the destructor goes backwards.
+// In the order of construction. The destructor goes backwards.
 struct OperatorApp::Parts {
   Parts(OperatorOptions given, config::Connection to)
       : options(std::move(given)),
@@ -66,8 +66,9 @@ struct OperatorApp::Parts {
   runtime::Metrics metrics;
   ObjectMetrics objects{metrics};
   config::Credentials credentials;
-  config::Credentials nobody;  // for routers, which are told by their own token
+  config::Credentials nobody;  // without credentials. For routers, which get their own token
   https::HttpsTransport transport;
+  // Without the stop token: release() writes the Lease after the stop.
   https::HttpsTransport lock_transport;
   std::optional<rest::RestClient> api;
   std::optional<rest::RestClient> lock_api;
@@ -77,11 +78,11 @@ struct OperatorApp::Parts {
   std::optional<routers::HttpRouterAdmin> routers;
   std::optional<routers::PatientRouterAdmin> patient_routers;
   std::optional<reconcile::Reconciler> reconciler;
-  std::optional<election::Elector> elector;                  // of the starter, until that is joined
-  std::atomic<const election::Elector*> candidate{nullptr};  // that, once it is there
+  std::optional<election::Elector> elector;  // belongs to the starter, until this is joined
+  std::atomic<const election::Elector*> candidate{nullptr};  // `elector`, once it exists
   std::optional<admin_port::AdminServer> admin;
   std::optional<WorkerThread> starter;
-  std::optional<Workers> workers;  // of the starter, until that is joined
+  std::optional<Workers> workers;  // belongs to the starter, until this is joined
   bool stopped = false;
 
   Result<Done> build();
@@ -109,12 +110,16 @@ void OperatorApp::Parts::make_clients() {
   rest.may_write = [this] { return may_write(); };
   rest.pause = rest::stoppable_pause(stop.get_token());
   api.emplace(rest, transport, system_clock(), metrics);
+  // The Lease does not wait behind other requests, and the election writes it before this process
+  // leads.
   rest::RestOptions lock = rest;
   lock.user_agent = user_agent("leader-election");
   lock.requests_per_second.reset();
   lock.may_write = {};
   lock.pause = {};
+  // The election repeats its calls itself.
   lock.retries_max = 0;
+  // Half of the time, so a second attempt fits into renew_deadline.
   lock.call_timeout =
       std::max<Duration>(options.settings.election.renew_deadline / 2, std::chrono::seconds(1));
   lock_api.emplace(lock, lock_transport, system_clock(), metrics);
@@ -128,7 +133,7 @@ void OperatorApp::Parts::make_reconciler() {
   queue.emplace(kController, queue::RateLimits{}, system_clock(), metrics);
   owned::Caches::Options caching;
   caching.name_spaces = settings.kube.name_spaces;
-  // What failed may succeed now.
+  // A change may let a failed reconciliation succeed, so it is not delayed.
   caching.on_change = [this](const object::Key& key) { queue->add_changed(key); };
   caching.seed = runtime::number_nobody_knows();
   caches.emplace(caching, *api, system_clock(), metrics);
@@ -160,7 +165,7 @@ void OperatorApp::Parts::make_reconciler() {
                                                    .clock = system_clock()});
 }
 
-// It leads only with its lists: one that cannot have them leaves the Lease to another.
+// Leads only with complete lists. An operator that cannot read them leaves the Lease to another.
 void OperatorApp::Parts::stand_for_election() {
   if (!options.settings.election.is_on) return;
   elector.emplace(
@@ -171,7 +176,7 @@ void OperatorApp::Parts::stand_for_election() {
   candidate = &*elector;
 }
 
-// Workers begin once this process knows what there is, and leads.
+// The workers start when this process has its lists and leads.
 void OperatorApp::Parts::start(const std::stop_token& token) {
   if (!caches->wait_until_synced(token, kSyncMax)) {
     if (token.stop_requested()) return;
@@ -231,13 +236,16 @@ std::uint16_t OperatorApp::admin_port() const { return parts_->admin->port(); }
 
 void OperatorApp::stop() {
   if (std::exchange(parts_->stopped, true)) return;
+  // First the starter, because it makes `elector` and `workers`.
   parts_->starter->request_stop();
   parts_->starter->join();
-  // What is under way then is cut off: it may wait for a server that does not answer.
+  // The work under way has kFinishMax to end. Then its calls are cut off: they may wait for a
+  // server that does not answer.
   if (parts_->workers) parts_->workers->finish_within(kFinishMax);
   parts_->stop.request_stop();
   if (parts_->workers) parts_->workers->stop();
   parts_->admin->stop();
+  // Last: the next leader must meet no work of this one.
   if (parts_->elector) parts_->elector->release();
 }
 

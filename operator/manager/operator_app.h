@@ -14,31 +14,36 @@
 
 namespace sightline::manager {
 
+// What an operator is made with.
 struct OperatorOptions {
   OperatorSettings settings;
-  std::map<std::string, std::string> environment;  // whole
-  // The Lease is lost: the process has to end, and nothing is written any more. On a thread of the
-  // app; must be short.
+  // The whole environment.
+  std::map<std::string, std::string> environment;
+  // Called when the Lease is lost: the process must end, and writes nothing more. On a thread of
+  // the app, so it must not wait.
   std::function<void()> on_lost;
 };
 
-// `sightline-operator` put together: caches of the API server's objects, a queue, workers that
-// reconcile while this process leads, and an admin port.
+// The parts of `sightline-operator`, connected: caches of the API server's objects, a queue,
+// workers that reconcile while this process leads, and an admin port.
 // Thread safety: all methods from main.
 class OperatorApp {
  public:
-  // Listens on the admin port when it returns; everything else begins then. Errors name what to
-  // change.
+  // Returns when the admin port listens. The rest starts afterwards. Errors say what to change.
   static Result<std::unique_ptr<OperatorApp>> create(OperatorOptions options);
-  ~OperatorApp();  // as stop()
+  // Calls stop().
+  ~OperatorApp();
 
+  // The port that the admin port has bound.
   [[nodiscard]] std::uint16_t admin_port() const;
 
-  // Takes no more work, finishes what is under way, gives the Lease back. Idempotent.
+  // Takes no more work, completes the work under way and releases the Lease. Further calls have no
+  // effect.
   void stop();
 
   struct Parts;
-  explicit OperatorApp(std::unique_ptr<Parts> parts);  // by create()
+  // For create() only.
+  explicit OperatorApp(std::unique_ptr<Parts> parts);
 
  private:
   std::unique_ptr<Parts> parts_;

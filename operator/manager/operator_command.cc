@@ -40,6 +40,7 @@ result and where each value came from.
 }  // namespace
 
 int operator_command(const command::Invocation& invocation) {
+  // Before any thread starts, so all threads inherit the blocked signals.
   Shutdown shutdown;
   const command::Command command{"sightline-operator", kIntroduction};
   if (!invocation.arguments.empty() && invocation.arguments.front() == "--version") {

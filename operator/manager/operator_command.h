@@ -6,8 +6,8 @@
 
 namespace sightline::manager {
 
-// Runs `sightline-operator …` to its end. The value is the exit status: 0 well, 1 a failure while
-// running or the Lease lost, 2 a mistake in how it was called.
+// Runs `sightline-operator …` to its end. Returns the exit status: 0 after an orderly end, 1 after
+// a failure or when the Lease was lost, 2 for wrong arguments.
 int operator_command(const command::Invocation& invocation);
 
 }  // namespace sightline::manager

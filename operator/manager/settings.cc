@@ -10,7 +10,7 @@ using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""h;
 
-// As operators have it: metrics, health and readiness on one port.
+// The usual port of operators: metrics, health and readiness are on one port.
 constexpr std::uint16_t kOperatorPort = 8080;
 
 void add_kube(SettingTable& table, KubeSettings& s) {

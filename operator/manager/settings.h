@@ -15,35 +15,45 @@ namespace sightline::manager {
 
 using std::chrono::milliseconds;
 
+// How to reach the API server, and which objects to watch.
 struct KubeSettings {
-  std::string kubeconfig;                // files, as in KUBECONFIG; empty: a pod's service account
-  std::string context;                   // empty: the current one
-  std::vector<std::string> name_spaces;  // whose objects are watched; none: all
-  double requests_per_second = 0;        // 0: as many as the API server takes
+  // Files, as in KUBECONFIG. Empty: the pod's service account.
+  std::string kubeconfig;
+  // Empty: the current context.
+  std::string context;
+  // The namespaces whose objects are watched. Empty: all namespaces.
+  std::vector<std::string> name_spaces;
+  // 0: as many as the API server accepts.
+  double requests_per_second = 0;
 };
 
-// How the one that acts is chosen among several operators.
+// How several operators choose the one that acts.
 struct ElectionSettings {
   bool is_on = true;
-  std::string name_space;  // of the Lease; empty: that of the pod or context
+  // The namespace of the Lease. Empty: that of the pod or context.
+  std::string name_space;
   std::string lease = "sightline-operator";
   milliseconds lease_duration{15'000};
   milliseconds renew_deadline{10'000};
   milliseconds retry_period{2'000};
 };
 
-// What is rendered where an object names no image.
+// The images to render if an object names no image.
 struct ImageSettings {
   std::string router;
   std::string nats;
   std::string download;
 };
 
+// How objects are reconciled.
 struct ReconcileSettings {
-  std::uint32_t workers = 4;          // objects at the same time
-  milliseconds poll_interval{5'000};  // routers of an object are asked so often
+  // How many objects at the same time.
+  std::uint32_t workers = 4;
+  // How often the routers of an object are polled.
+  milliseconds poll_interval{5'000};
 };
 
+// All settings of `sightline-operator`.
 struct OperatorSettings {
   contract::AdminSettings admin;
   KubeSettings kube;
@@ -55,17 +65,18 @@ struct OperatorSettings {
   OperatorSettings();
 };
 
-// Of the check of an installation.
+// The settings of `sightline-operator check`.
 struct CheckSettings {
   KubeSettings kube;
   ElectionSettings election;
-  milliseconds time_max{60'000};  // for all to be well
+  // How long the installation has to become healthy.
+  milliseconds time_max{60'000};
   contract::LogSettings log;
 };
 
+// The tables of all settings, bound to `settings`, which must outlive them.
 contract::SettingTable check_table(CheckSettings& settings);
 
-// The table of all settings, bound to `settings`, which must outlive it.
 contract::SettingTable operator_table(OperatorSettings& settings);
 
 }  // namespace sightline::manager

@@ -12,7 +12,8 @@
 namespace sightline::manager {
 namespace {
 
-// So many times as long as a failure took passes before the next attempt, whatever its number.
+// After a failure the object waits for this multiple of the time that the attempt took, independent
+// of the number of attempts.
 constexpr int kFailureRest = 4;
 constexpr std::chrono::seconds kFailureRestMax{30};
 
@@ -32,6 +33,7 @@ Workers::Workers(Options options, queue::BlockingQueue& queue, const Clock& cloc
       seconds_(metrics.histogram(contract::kReconcileSeconds, {kController})) {
   metrics.gauge(contract::kReconcileConcurrentMax, {kController})
       .set(static_cast<double>(options.count));
+  // Each result has a series with 0 before its first count.
   for (const std::string_view result : {"success", "error", "requeue", "requeue_after"}) {
     metrics.counter(contract::kReconcileTotal, {kController, result});
   }
@@ -78,6 +80,7 @@ void Workers::work(const Key& key, Instant start) {
     const auto answer = reconcile_(key);
     finish(key, answer, took());
   } catch (const std::exception& thrown) {
+    // A fault in the work on one object must not end the operator.
     metrics_.counter(contract::kReconcilePanicsTotal, {kController}).add();
     Failure failure;
     failure.message = std::string("an exception: ") + thrown.what();
@@ -91,6 +94,7 @@ void Workers::finish(const Key& key, const Answer<std::optional<Duration>>& answ
   };
   if (!answer.ok()) {
     const Failure& failure = answer.error();
+    // The stop ended this attempt: no error of the object.
     if (failure.reason == client::Reason::Cancelled) return;
     metrics_.counter(contract::kReconcileErrorsTotal, {kController}).add();
     count("error");
@@ -103,6 +107,7 @@ void Workers::finish(const Key& key, const Answer<std::optional<Duration>>& answ
     return;
   }
   queue_.forget(key);
+  // At least the time of the attempt: polls of a slow object occupy a worker at most half the time.
   if (*answer) queue_.add_after(key, std::max(**answer, took));
   count(*answer ? "requeue_after" : "success");
 }

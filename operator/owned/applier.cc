@@ -21,7 +21,7 @@ using object::Value;
 
 namespace {
 
-// An admission policy may set labels; what has lost this one is not seen again.
+// An admission policy may change labels. Without this label the watch never shows the object again.
 bool is_watched(const Value& desired, const Value& answer) {
   return object::label_of(answer, desired::kRouterLabel) ==
          object::label_of(desired, desired::kRouterLabel);
@@ -38,7 +38,7 @@ Failure relabelled(const Value& desired) {
   return made;
 }
 
-// Counts the changes of its spec; of kinds that have none it is null.
+// The generation counts changes of the spec. Kinds without it give null.
 const Value& generation_of(const Value& object) { return object.at({"metadata", "generation"}); }
 
 bool leaves_replicas(const Value& desired, const Value& live) {
@@ -54,6 +54,8 @@ client::ApplyOptions as_status() {
 
 bool is_foreign(const Value& desired, const Value& live) {
   const std::string_view controller = object::controller_uid_of(live);
+  // Without a controller our label decides: the object was ours before its owner reference was
+  // removed.
   if (controller.empty()) return !is_watched(desired, live);
   return controller != object::controller_uid_of(desired);
 }
@@ -76,6 +78,7 @@ Value replacement_of(const Value& wanted, const Value& live) {
   if (!wanted.is_object() || !live.is_object()) return wanted;
   Value patch = Value::object();
   for (const auto& [name, value] : live.members()) {
+    // null removes a member in a merge patch.
     if (!wanted.contains(name)) patch.member(name) = Value();
   }
   for (const auto& [name, value] : wanted.members()) {
@@ -92,6 +95,7 @@ Value projection_of(const Value& desired, const Value& live) {
     }
     return projected;
   }
+  // Elements of lists of different lengths cannot be matched, so the whole list counts.
   if (!desired.is_array() || !live.is_array() || desired.size() != live.size()) return live;
   Value projected = Value::array();
   for (std::size_t i = 0; i < desired.size(); ++i) {
@@ -120,10 +124,11 @@ std::string first_difference(const Value& left, const Value& right) {
 bool Applier::is_as_written(const Name& name, const Value& desired, const Value& live) const {
   const MutexLock lock(mutex_);
   const auto written = written_.find(name);
+  // After a start nothing is known, so everything is written once.
   if (written == written_.end() || written->second.desired != desired) return false;
   const Value now = projection_of(desired, live);
   if (written->second.after == now) return true;
-  // The cache has not yet heard of what was written.
+  // The watch has not delivered the last write yet.
   if (written->second.before == object::resource_version_of(live)) return true;
   log(LogLevel::Info, "an object is not as it was written, and is written again",
       {{"kind", name.first},
@@ -137,7 +142,7 @@ Answer<Done> Applier::hand_over(const object::Resource& resource, const Value& d
   if (failed(found, Reason::NotFound)) return Done{};
   const Value live = SL_TRY(std::move(found));
   const std::int64_t replicas = live.at({"spec", "replicas"}).integer().value_or(0);
-  // An autoscaler leaves alone what has none.
+  // Autoscalers ignore a workload with 0 replicas.
   if (replicas == 0) return Done{};
   Value held = Value::object();
   object::name_kind(held, resource);
@@ -145,9 +150,10 @@ Answer<Done> Applier::hand_over(const object::Resource& resource, const Value& d
   held.set({"metadata", "namespace"}, live.at({"metadata", "namespace"}));
   held.set({"metadata", "uid"}, live.at({"metadata", "uid"}));
   held.set({"spec", "replicas"}, replicas);
+  // Without force: if an autoscaler owns the field already, it keeps it.
   const auto handed =
       api_.apply(resource, held, {.manager = std::string(kHandOverManager), .is_forced = false});
-  // Somebody else owns it, and has changed it just now.
+  // Another manager owns the field and has just changed it.
   if (handed.ok() || has_cause(handed.error(), client::kFieldManagerConflict)) return Done{};
   return handed.error();
 }
@@ -158,6 +164,7 @@ Answer<Done> Applier::take_back(const Value& desired) {
   const auto owner = api_.get(routers_resource(), {object::key_of(desired).name_space, name});
   if (!owner.ok() && !failed(owner, Reason::NotFound)) return owner.error();
   const bool lives = owner.ok() && !object::is_being_deleted(*owner) &&
+                     // The UID too, because another object may have the same name now.
                      object::uid_of(*owner) == reference["uid"].text();
   if (!lives) {
     Failure made;
@@ -178,7 +185,7 @@ Answer<bool> Applier::apply(const Value& desired) {
   const auto live = caches_.find(*resource, name.second);
   if (live != nullptr && is_as_written(name, desired, *live)) return false;
   if (live == nullptr) {
-    // What has none of our labels is in no cache, and may be somebody else's all the same.
+    // An object without our label is in no cache, but may exist and belong to another owner.
     const auto there = api_.get(*resource, name.second);
     if (!there.ok() && !failed(there, Reason::NotFound)) return there.error();
     if (there.ok() && is_foreign(desired, *there)) return name_taken(desired, *there);

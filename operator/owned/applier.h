@@ -17,73 +17,83 @@
 
 namespace sightline::owned {
 
-// Owner of the fields that we write.
+// The manager of the fields that the operator writes.
 inline constexpr std::string_view kFieldManager = "sightline-operator";
-// Owner of spec.replicas while it goes from us to an autoscaler.
+// The manager of spec.replicas while it passes from the operator to an autoscaler.
 inline constexpr std::string_view kHandOverManager = "sightline-operator-replicas";
 
-// Into the status of an object, of which other fields may be somebody else's.
+// Options to apply a status. Other managers may own other fields.
 client::ApplyOptions as_status();
 
-// What `desired` says of `live`: its members, by the same paths, with the values that `live` has.
-// Lists of another length are taken as they are. Pure.
+// The members of `live` that `desired` has too, by the same paths, with their values in `live`. A
+// list of another length is taken whole. Pure.
 object::Value projection_of(const object::Value& desired, const object::Value& live);
 
-// A JSON Merge Patch that makes `live` what `wanted` is, whoever wrote what is more in it: lists
-// are replaced whole, members that are too many are removed. Pure.
+// A JSON Merge Patch that turns `live` into `wanted`. It replaces lists whole, and removes
+// additional members of any manager. Pure.
 object::Value replacement_of(const object::Value& wanted, const object::Value& live);
 
-// An object of that name that this owner does not control, and may not take back: it has another
-// controller, or none and not the label of the owner's MultimodalRouter. Pure.
+// True if the object of that name belongs to another owner and may not be taken back. It has
+// another controller, or has no controller and not the label of the owner's MultimodalRouter. Pure.
 bool is_foreign(const object::Value& desired, const object::Value& live);
+// The failure NameTaken for this case.
 client::Failure name_taken(const object::Value& desired, const object::Value& live);
 
-// Path of the first member that differs, "/spec/replicas"; empty: none does. Pure.
+// The path of the first member that differs, for example "/spec/replicas". Empty: all are equal.
+// Pure.
 std::string first_difference(const object::Value& left, const object::Value& right);
 
-// Writes objects by server-side apply, each only if it is not as it was after it was last written
-// so: what the API server makes of a value (defaults, quantities in another form) is learnt from
-// its answer, and after a start everything is written once.
-// Thread safety: all methods from any thread; for one MultimodalRouter from one at a time.
+// Writes objects with server-side apply, each only if it has changed since the last write. The API
+// server may store another form of a value (defaults, quantities). The applier learns this form
+// from the answer, so it writes everything once after a start.
+// Thread safety: all methods from any thread, but one MultimodalRouter from one thread at a time.
 class Applier {
  public:
-  // They must outlive it.
+  // Both must outlive it.
   Applier(client::ApiClient& api, const Caches& caches) : api_(api), caches_(caches) {}
 
-  // Whether its spec has become another one. One that carries the label of its MultimodalRouter and
-  // is controlled by nobody is taken back. Fails with Forbidden and the cause NameTaken if an
-  // object of that name belongs to somebody else, and with Forbidden if the label by which it is
-  // watched is not as it was written.
+  // Writes the object if needed. Returns whether its spec has changed. An object that has the label
+  // of its MultimodalRouter but no controller is taken back. Failures:
+  // - Forbidden with the cause NameTaken: another owner has an object of that name
+  // - Forbidden: the API server did not store the label by which the operator watches the object
   client::Answer<bool> apply(const object::Value& desired);
 
-  // What stays of a prune(), beside what others control.
+  // What prune() keeps, besides objects that others control.
   struct Kept {
-    std::set<std::string> names;      // "Kind/name"
-    std::set<std::string> revisions;  // all that carries the label of one of these
-    std::set<std::string> leaving;    // of these all but their frontends
+    // For example "Kind/name".
+    std::set<std::string> names;
+    // Keeps all objects with the label of one of these revisions.
+    std::set<std::string> revisions;
+    // The revisions of which all but the frontends go.
+    std::set<std::string> leaving;
   };
-  // Deletes what the owner controls and `kept` has not. Frontends of revisions that are leaving are
-  // there until their pods are gone.
+  // Deletes the objects that the owner controls and that `kept` does not name. Frontends of a
+  // leaving revision stay until its pods are gone.
   client::Answer<Done> prune(std::string_view owner_uid, const Kept& kept);
 
-  // The objects of this namespace and MultimodalRouter are written by nobody any more.
+  // Drops the state of the objects of this MultimodalRouter: no one writes them any more.
   void forget(const object::Key& router);
 
  private:
   struct Written {
     object::Key router;
     object::Value desired;
-    object::Value after;  // projection of the API server's answer
-    std::string before;   // resource version that the cache had of it then; empty: none
+    // The projection of the API server's answer.
+    object::Value after;
+    // The resource version in the cache at that time. Empty: the cache did not have it.
+    std::string before;
   };
-  using Name = std::pair<std::string, object::Key>;  // kind, key
+  // Kind and key.
+  using Name = std::pair<std::string, object::Key>;
 
-  // Before an object without an owner is written. Who deletes a MultimodalRouter and orphans what
-  // it made must keep that: with the owner of yesterday the garbage collector would delete it.
+  // Checks the owner before an object without an owner is written. If a user deletes a
+  // MultimodalRouter and orphans its objects, they must stay. With the deleted owner set again, the
+  // garbage collector would delete them.
   client::Answer<Done> take_back(const object::Value& desired);
 
-  // A field of ours that is left out is gone, and replicas that are gone are one: so before
-  // spec.replicas is left out, another owner has it as it is, until an autoscaler changes it.
+  // Before spec.replicas is left out, another manager takes it with its present value, until an
+  // autoscaler changes it. Otherwise the API server would remove the field, which means one
+  // replica.
   client::Answer<Done> hand_over(const object::Resource& resource, const object::Value& desired);
 
   [[nodiscard]] bool is_as_written(const Name& name, const object::Value& desired,

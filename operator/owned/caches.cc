@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kByOwner = "owner";
 constexpr std::string_view kByRouter = "router";
 
-// "namespace/name" of the MultimodalRouter that an object is labelled with.
+// "namespace/name" of the MultimodalRouter in the object's label.
 std::vector<std::string> router_of(const Value& object) {
   const std::string_view name = object::label_of(object, desired::kRouterLabel);
   if (name.empty()) return {};
@@ -34,8 +34,8 @@ Key router_key_of(const Value& object, bool is_router) {
   return key;
 }
 
-// What changed of a MultimodalRouter is its status alone, which is our own writing. To look again
-// for that would be to look again for every message that moves.
+// Only the status of the MultimodalRouter changed, which the operator itself writes. To reconcile
+// for that would repeat for each changed message.
 bool is_own_writing(const reflector::Change& change) {
   if (change.before == nullptr || change.after == nullptr) return false;
   const Value& before = (*change.before)["metadata"];
@@ -44,8 +44,8 @@ bool is_own_writing(const reflector::Change& change) {
          before["deletionTimestamp"] == after["deletionTimestamp"];
 }
 
-// What pods run, what ReplicaSets make them of, and what is noted on Secrets is most of them and is
-// read by nobody here.
+// The spec of pods and ReplicaSets and the annotations of Secrets are most of their bytes. The
+// operator does not read them.
 void trim(Value& object) {
   object.erase({"spec"});
   object.erase({"metadata", "annotations"});
@@ -56,7 +56,8 @@ void trim(Value& object) {
 Caches::Caches(Options options, client::ApiClient& api, const Clock& clock,
                runtime::Metrics& metrics)
     : options_(std::move(options)), api_(api), clock_(clock), metrics_(metrics) {
-  // By a label that nobody else has a use for: policies of a cluster set that of the manager.
+  // Watches by a label that only this operator uses: policies of a cluster may set the label of the
+  // manager.
   const std::string ours(desired::kRouterLabel);
   watch(routers_resource(), {});
   watch(pods_resource(), ours);
@@ -83,10 +84,11 @@ std::unique_ptr<reflector::Informer> Caches::informer_of(const Resource& resourc
   informer.of.name_space = name_space;
   informer.of.labels = labels;
   informer.of.is_metadata_alone = resource == secrets_resource();
-  // Without the right to list Secrets they are read by their names, again and again.
+  // Without the right to list Secrets, they are read by name repeatedly.
   informer.is_optional = resource == pod_monitors_resource() || resource == secrets_resource();
   informer.indexes[std::string(kByOwner)] = reflector::by_controller();
   informer.indexes[std::string(kByRouter)] = router_of;
+  // Each informer draws other random waits.
   informer.seed = options_.seed + made_++;
   const bool is_router = resource.kind == routers_resource().kind;
   if (resource == pods_resource() || resource == replica_sets_resource() ||
@@ -164,6 +166,7 @@ std::vector<ObjectPtr> Caches::children(const Resource& resource, const Key& rou
                                         std::string_view uid) const {
   std::vector<ObjectPtr> children = owned(resource, uid);
   for (ObjectPtr& object : indexed(resource, kByRouter, object::text_of(router))) {
+    // A child that lost its owner reference still has the label.
     if (object::controller_uid_of(*object).empty()) children.push_back(std::move(object));
   }
   return children;

@@ -18,42 +18,49 @@
 
 namespace sightline::owned {
 
-// Copies of MultimodalRouters and of what is rendered for them. Only what carries our label is
-// kept, whoever else has how many objects; of Secrets, which users bring too, all that are there,
-// by name and version alone. Thread safety: all methods from any thread.
+// Copies of MultimodalRouters and of the objects that are rendered for them. Keeps only objects
+// with our label, so foreign objects cost no memory. Of Secrets, which users create too, it keeps
+// all, but only name and version.
+// Thread safety: all methods from any thread.
 class Caches {
  public:
   struct Options {
-    std::vector<std::string> name_spaces;  // that are watched, each once; none: all
-    // Told of the MultimodalRouter that a change concerns, on an informer's thread.
+    // The namespaces to watch, each once. Empty: all.
+    std::vector<std::string> name_spaces;
+    // Called with the MultimodalRouter that a change concerns, on an informer's thread.
     std::function<void(const object::Key&)> on_change;
     std::uint64_t seed = 0;
   };
-  // The others must outlive it.
+  // The other arguments must outlive it.
   Caches(Options options, client::ApiClient& api, const Clock& clock, runtime::Metrics& metrics);
 
-  // False: not in this time, or a stop was requested.
+  // Waits until all lists are complete. Returns false after time_max, or if a stop is requested.
   bool wait_until_synced(const std::stop_token& stop, Duration time_max) const;
+  // Whether all lists are complete.
   [[nodiscard]] bool has_synced() const;
 
+  // The MultimodalRouter with this key, or null.
   [[nodiscard]] reflector::ObjectPtr router(const object::Key& key) const;
+  // The object of this resource and key, or null.
   [[nodiscard]] reflector::ObjectPtr find(const object::Resource& resource,
                                           const object::Key& key) const;
-  // Of a kind that may be missing: whether the API server knows it and lets it be listed.
+  // For a kind that may be missing: whether the API server knows it and allows to list it.
   [[nodiscard]] bool knows(const object::Resource& resource) const;
+  // The number of objects of this resource.
   [[nodiscard]] std::size_t count(const object::Resource& resource) const;
-  // What this MultimodalRouter controls, of one resource, by key.
+  // The objects of one resource that this MultimodalRouter controls, by key.
   [[nodiscard]] std::vector<reflector::ObjectPtr> owned(const object::Resource& resource,
                                                         std::string_view owner_uid) const;
-  // Those, and what carries its label and is controlled by nobody: its owner was taken off it.
+  // The same, and the objects with its label that have no controller, because their owner was
+  // removed.
   [[nodiscard]] std::vector<reflector::ObjectPtr> children(const object::Resource& resource,
                                                            const object::Key& router,
                                                            std::string_view uid) const;
-  // Pods that carry the label of a MultimodalRouter of that name, whoever controls them.
+  // The pods with the label of a MultimodalRouter of that name, with any controller.
   [[nodiscard]] std::vector<reflector::ObjectPtr> pods_of(const object::Key& router) const;
 
  private:
-  // By the plural of the resource, one for each namespace that is watched.
+  // By the plural of the resource. One informer for each watched namespace.
   using Informers =
       std::map<std::string, std::vector<std::unique_ptr<reflector::Informer>>, std::less<>>;
 
@@ -70,7 +77,8 @@ class Caches {
   client::ApiClient& api_;
   const Clock& clock_;
   runtime::Metrics& metrics_;
-  std::size_t made_ = 0;  // informers
+  // The number of informers, for their seeds.
+  std::size_t made_ = 0;
   Informers informers_;
 };
 

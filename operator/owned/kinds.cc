@@ -64,6 +64,7 @@ const Resource& deployments_resource() { return resource_of("Deployment"); }
 const Resource& stateful_sets_resource() { return resource_of("StatefulSet"); }
 
 std::span<const Resource> rendered_resources() {
+  // All but Secret, which is last.
   return std::span(rendered()).first(rendered().size() - 1);
 }
 

@@ -10,22 +10,26 @@
 // The resources that the operator reads and writes.
 namespace sightline::owned {
 
-const object::Resource& routers_resource();  // MultimodalRouter
-const object::Resource& scales_resource();   // MultimodalRouterPool
+// MultimodalRouter.
+const object::Resource& routers_resource();
+// MultimodalRouterPool.
+const object::Resource& scales_resource();
 const object::Resource& pods_resource();
-const object::Resource& replica_sets_resource();  // of our Deployments; never written
+// ReplicaSets of our Deployments, which the operator only reads.
+const object::Resource& replica_sets_resource();
 const object::Resource& secrets_resource();
-const object::Resource& claims_resource();  // PersistentVolumeClaims of users; never written
+// PersistentVolumeClaims of users, which the operator only reads.
+const object::Resource& claims_resource();
 const object::Resource& pod_monitors_resource();
 const object::Resource& config_maps_resource();
 const object::Resource& deployments_resource();
 const object::Resource& stateful_sets_resource();
 
-// What is rendered for a MultimodalRouter and is cached whole, which Secrets are not. In the order
-// in which they are written: what others need comes first.
+// The resources that are rendered for a MultimodalRouter and cached whole (Secrets are not). In the
+// order of writing: an object comes after the objects that it needs.
 std::span<const object::Resource> rendered_resources();
 
-// Of those, the one with this kind; null: none.
+// The one of them with this kind, or null.
 const object::Resource* rendered_of(std::string_view kind);
 
 }  // namespace sightline::owned

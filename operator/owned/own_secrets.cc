@@ -48,7 +48,7 @@ Failure about(std::string_view secret, Reason reason, const std::string& what) {
   return made;
 }
 
-// A Secret that a user brought may lack what is needed.
+// A Secret from a user may lack a needed key.
 Answer<std::string> value_of(const Value& secret, std::string_view key) {
   auto value = desired::secret_value(secret, key);
   if (value && !value->empty()) return std::move(*value);
@@ -57,7 +57,8 @@ Answer<std::string> value_of(const Value& secret, std::string_view key) {
       "has no key " + std::string(key) + "; add it, or delete the Secret and it is made anew");
 }
 
-// Of an object of the same name that was deleted: the garbage collector has not come by yet.
+// True for the Secret of a deleted object of the same name that the garbage collector has not
+// deleted yet.
 bool is_about_to_go(const Value& secret, std::string_view owner_uid) {
   const std::string_view controller = object::controller_uid_of(secret);
   return object::is_being_deleted(secret) || (!controller.empty() && controller != owner_uid);
@@ -68,14 +69,14 @@ std::string_view owner_of(const Value& secret) {
   return owners.empty() ? std::string_view() : owners.front()["name"].text();
 }
 
-// One that lives, as far as is known.
+// True if the Secret belongs to an object of another name, which is assumed to live.
 bool is_of_another_name(const Value& secret, const Value& fresh) {
   return !object::is_being_deleted(secret) && !owner_of(secret).empty() &&
          owner_of(secret) != owner_of(fresh);
 }
 
-// Files may end in a line end, and may name several tokens while one replaces another: the first
-// one is ours.
+// A file may end with a line end, and may have several tokens while one replaces another. The
+// operator uses the first.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
@@ -85,7 +86,7 @@ Answer<Value> OwnSecrets::get_or_create(const Value& fresh) {
   auto there = api_.get(secrets_resource(), key);
   if (failed(there, Reason::NotFound)) {
     auto made = api_.create(secrets_resource(), fresh);
-    // Somebody was faster, or an answer was lost: what is there counts.
+    // Another process was faster, or an answer was lost. The existing Secret counts.
     if (!failed(made, Reason::AlreadyExists)) return made;
     there = api_.get(secrets_resource(), key);
   }

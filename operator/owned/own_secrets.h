@@ -18,50 +18,60 @@
 
 namespace sightline::owned {
 
-// What an object's Secrets hold, as far as the operator needs it. Secret.
+// What the operator needs from the Secrets of an object. Secret.
 struct OwnValues {
-  std::string identity_digest;  // of the identity key; tells nothing of it
+  // A digest of the identity key, which does not reveal it.
+  std::string identity_digest;
   std::string admin_token;
-  desired::NatsKeys nats;  // public
+  // The public keys.
+  desired::NatsKeys nats;
 };
 
-// The Secrets of MultimodalRouters: made once, of random bytes, where they are not there; never
-// written again, so that whoever replaces one rotates it. One is read when its version has become
-// another one; who may not list Secrets reads it from time to time.
-// Thread safety: all methods from any thread; for one object from one at a time.
+// The Secrets of MultimodalRouters. The operator creates a missing one with random bytes and never
+// writes it again, so a user rotates a Secret by replacing it. A Secret is read when its version
+// has changed. Without the right to list Secrets, it is read from time to time.
+// Thread safety: all methods from any thread, but one object from one thread at a time.
 class OwnSecrets {
  public:
-  // After this a Secret that was replaced is noticed where Secrets may not be listed.
+  // How soon a replaced Secret is noticed if Secrets may not be listed.
   static constexpr Duration kReadAfter = std::chrono::seconds(30);
 
-  // They must outlive it.
+  // All must outlive it.
   OwnSecrets(client::ApiClient& api, const Caches& caches, const Clock& clock)
       : api_(api), caches_(caches), clock_(clock) {}
 
+  // Creates missing Secrets of the object and returns their values.
   client::Answer<OwnValues> ensure(const desired::Owner& owner, const object::Value& reference,
                                    const crd::Nats& nats);
 
-  // The Secret with the identity key that the pods of a revision read: made once, while
-  // NAME-identity has the key of the scene's agreement, and the revision its ConfigMap. Fails where
-  // it holds, or would hold, another key.
+  // Creates the Secret with the identity key that the pods of a revision read, once. It copies the
+  // key from NAME-identity, while that has the key of the scene's agreement and the revision has
+  // its ConfigMap. Fails if the Secret holds, or would hold, another key.
   client::Answer<Done> ensure_identity(const desired::Scene& scene);
+  // Drops the state of this object's Secrets.
   void forget(const object::Key& router);
 
  private:
+  // The Secret with the name of `fresh`. Creates it if it is missing. Fails with Conflict while a
+  // Secret of a deleted object has the name.
   client::Answer<object::Value> get_or_create(const object::Value& fresh);
+  // Creates the Secret of a revision, see ensure_identity().
   client::Answer<object::Value> copy_identity(const desired::Scene& scene);
 
-  // When Secrets were read, and which versions they were then, by name.
+  // When Secrets were read, and their versions at that time, by name.
   struct Read {
     std::map<std::string, std::string> versions;
     Instant at{};
   };
+  // The values of one object, and what they depend on.
   struct Held {
     OwnValues values;
     std::string owner_uid;
     bool has_nats = false;
     Read read;
   };
+  // Whether the Secrets have these versions. If Secrets may not be listed: whether they were read
+  // less than kReadAfter ago.
   [[nodiscard]] bool is_unchanged(const Read& read, const std::string& name_space) const;
 
   client::ApiClient& api_;
@@ -69,7 +79,7 @@ class OwnSecrets {
   const Clock& clock_;
   Mutex mutex_;
   std::map<object::Key, Held> held_ SL_GUARDED_BY(mutex_);
-  // The key of a revision was seen to be its own, by the object and the revision.
+  // The revisions whose Secret was found to have the right key, by object.
   std::map<object::Key, std::map<std::string, Read>> seen_ SL_GUARDED_BY(mutex_);
 };
 

@@ -36,7 +36,7 @@ std::int64_t target_of(const Replicas& replicas, const std::string& pool) {
   return found == replicas.end() ? 0 : found->second;
 }
 
-// One revision's workers take the place of another's.
+// Replaces the workers of one revision by those of another.
 class Shift {
  public:
   Shift(const Revision& from, const Revision& to, const Replicas& target, const Rules& rules)
@@ -50,7 +50,8 @@ class Shift {
     }
   }
 
-  // Changes the new or the old, not both: what comes of the one is seen before the other moves.
+  // Changes either the new or the old revision, not both: the effect of one must be seen before the
+  // other changes.
   void step() {
     if (rules_.strategy == crd::Strategy::Recreate) return recreate();
     if (rules_.strategy == crd::Strategy::BlueGreen) return blue_green();
@@ -84,7 +85,7 @@ class Shift {
           from_next(old.wanted),
           to_next(std::min(young.wanted, its_target)) {}
 
-    // Of those that stay: what is observed may be behind what was asked for.
+    // Counts workers that stay: the observed number may be older than the wanted one.
     [[nodiscard]] std::int64_t routable() const {
       return std::min(from.routable, from.wanted) + std::min(to.routable, to.wanted);
     }
@@ -98,6 +99,7 @@ class Shift {
   };
 
   void recreate() {
+    // No new worker starts while an old one exists.
     const bool is_gone = std::all_of(pools_.begin(), pools_.end(), [](const Pool& pool) {
       return pool.from.pods == 0 && pool.from.wanted == 0;
     });
@@ -118,7 +120,7 @@ class Shift {
   }
 
   void grow() {
-    // The share of its target that the slowest pool can reach, as a fraction.
+    // The smallest part of its target that a pool can reach, as a fraction. It sets the pace.
     std::int64_t slowest = 1;
     std::int64_t of = 1;
     std::map<std::string, std::int64_t> reach;
@@ -135,6 +137,7 @@ class Shift {
     }
     for (Pool& pool : pools_) {
       if (pool.target == 0) continue;
+      // At most one worker more than the slowest pool's part of the target.
       const std::int64_t pace = slowest * pool.target / of + 1;
       pool.to_next = std::max(pool.to_next, std::min(reach[pool.name], pace));
     }
@@ -145,6 +148,7 @@ class Shift {
     std::int64_t of = 1;
     std::map<std::string, std::int64_t> reach;
     for (const Pool& pool : pools_) {
+      // An unroutable worker gets no requests, so it may go in any case.
       const std::int64_t idle = pool.from.wanted - std::min(pool.from.routable, pool.from.wanted);
       const std::int64_t spare = pool.routable() - (pool.target - rules_.max_unavailable);
       const std::int64_t may_go = std::max<std::int64_t>(spare, 0) + idle;
@@ -157,6 +161,7 @@ class Shift {
     }
     for (Pool& pool : pools_) {
       const std::int64_t size = std::max<std::int64_t>(pool.target, 1);
+      // At most one worker less than the slowest pool's part.
       const std::int64_t pace = (slowest * size + of - 1) / of - 1;
       pool.from_next = std::min(pool.from_next, std::max(reach[pool.name], pace));
     }
@@ -167,7 +172,7 @@ class Shift {
   std::vector<Pool> pools_;
 };
 
-// Of the only revision: at once to the target, but for room that pods which end still take.
+// For the only revision: goes to the target directly, but leaves room for terminating pods.
 std::int64_t grown(const Count& count, std::int64_t target, const Rules& rules) {
   if (target <= count.wanted) return target;
   const std::int64_t there = std::max(count.pods, count.wanted);
@@ -210,6 +215,7 @@ Plan shifted(const Revision& from, const Revision& to, const Target& target, con
 Plan next(const Target& target, const std::vector<Revision>& observed, const Rules& rules) {
   Plan plan;
   for (const Revision& revision : observed) plan.replicas[revision.name] = wanted_of(revision);
+  // A suspension comes before a pause.
   if (rules.is_paused && !rules.is_suspended) {
     plan.phase = Phase::Paused;
     plan.message = "paused by spec.rollout.paused";
@@ -242,6 +248,7 @@ Plan next(const Target& target, const std::vector<Revision>& observed, const Rul
       replicas[pool] = grown(count_of(wanted, pool), its_target, rules);
     }
     plan.replicas[target.revision] = replicas;
+    // Workers of others may still serve for an older revision.
     const bool is_alone =
         std::all_of(observed.begin(), observed.end(), [&](const Revision& revision) {
           return revision.name == target.revision || revision.lent == 0;
@@ -250,7 +257,8 @@ Plan next(const Target& target, const std::vector<Revision>& observed, const Rul
     plan.message = counts_text(wanted);
     return plan;
   }
-  // The fewest serve nobody's interest: what they were to become is not wanted any more.
+  // The revision with the fewest workers ends first. The revision that it was moving to is not
+  // wanted any more.
   const bool waits = others.size() > 1;
   const Plan step = waits ? shifted(others.front(), others.back(), target, rules)
                           : shifted(others.front(), wanted, target, rules);
@@ -273,6 +281,7 @@ std::map<std::string, std::int64_t> frontends_of(std::int64_t frontends, const T
   std::map<std::string, std::int64_t> shares;
   for (const auto& [name, its] : routable) {
     const std::int64_t share = all == 0 ? frontends : (2 * frontends * its + all) / (2 * all);
+    // The target and each revision that serves have a frontend, even if the share rounds to 0.
     shares[name] = frontends == 0 ? 0 : std::max<std::int64_t>(share, 1);
   }
   return shares;

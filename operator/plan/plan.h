@@ -9,35 +9,42 @@
 
 #include "operator/crd/spec.h"
 
-// How many workers each revision is to have next. Stateless: all follows from what is observed, so
-// that a crash, a revert or another spec in the middle of a roll-out needs no memory of it.
+// Decides how many workers each revision gets next. Stateless: the plan follows only from the
+// observed state. A crash, a revert or a changed spec in mid roll-out needs no other memory.
 namespace sightline::plan {
 
-// Workers of one pool of one revision, as observed.
+// The workers of one pool of one revision, as observed.
 struct Count {
-  std::int64_t wanted = 0;    // what its controller is asked for
-  std::int64_t pods = 0;      // that are there, those that end included: they hold their GPUs
-  std::int64_t routable = 0;  // of those that do not end: admitted by a quorum of the routers
+  // What its controller is asked for.
+  std::int64_t wanted = 0;
+  // The existing pods. Terminating ones count, because they occupy their GPUs.
+  std::int64_t pods = 0;
+  // The pods that are not terminating and that a quorum of the routers admits.
+  std::int64_t routable = 0;
 
   bool operator==(const Count&) const = default;
 };
 
-using Counts = std::map<std::string, Count>;           // by pool
-using Replicas = std::map<std::string, std::int64_t>;  // by pool
+// By pool.
+using Counts = std::map<std::string, Count>;
+// By pool.
+using Replicas = std::map<std::string, std::int64_t>;
 
+// A revision as observed.
 struct Revision {
   std::string name;
   Counts pools;
-  // Workers that somebody else runs, which several revisions may have, and that are routable here.
+  // Routable workers that others operate. Several revisions may share them.
   std::int64_t lent = 0;
 };
 
-// What the spec asks for. Pools that it does not name are to end.
+// What the spec asks for. Pools that it does not name must end.
 struct Target {
   std::string revision;
   Replicas replicas;
 };
 
+// The rules of spec.rollout and spec.suspend.
 struct Rules {
   crd::Strategy strategy = crd::Strategy::Rolling;
   std::int64_t max_surge = 0;
@@ -46,31 +53,38 @@ struct Rules {
   bool is_suspended = false;
 };
 
+// The state of a roll-out.
 enum class Phase : std::uint8_t {
-  Completed,  // the target alone has pods, and all of them are routable
-  Moving,     // something is to be changed, or was and is not there yet
+  // Only the target has pods, and all of them are routable.
+  Completed,
+  // A change is needed, or is not complete.
+  Moving,
   Paused,
   Suspended,
 };
 
+// The next step.
 struct Plan {
-  std::map<std::string, Replicas>
-      replicas;  // by revision: what controllers are asked for from now on
+  // By revision: what controllers are asked for from now on.
+  std::map<std::string, Replicas> replicas;
   Phase phase = Phase::Moving;
-  std::string message;  // the step, for status
+  // Describes the step, for the status.
+  std::string message;
 };
 
-// The next step. Of two revisions with pods, the target's pools grow as far as max_surge allows,
-// counting pods that end, and then the other's shrink as far as max_unavailable allows, counting
-// routable workers only; pools keep pace with each other to within one worker, so that no role of a
-// revision is gone while others are left. A third revision waits until the one of the two with
-// fewer routable workers is gone. The order of the revisions does not matter. What is lent is not
-// counted, but for this: the target is not complete while another revision uses it.
+// Decides the next step. Pure. With two revisions that have pods:
+// 1. The target's pools grow up to max_surge. Terminating pods count.
+// 2. Then the other's pools shrink down to max_unavailable. Only routable workers count.
+//
+// Pools progress together, within one worker of each other. So no role of a revision disappears
+// while others remain. A third revision waits until one of the other two is gone, the one with
+// fewer routable workers. The order of the revisions does not matter. Lent workers do not count,
+// with one exception: the target is not complete while another revision uses them.
 Plan next(const Target& target, const std::vector<Revision>& observed, const Rules& rules);
 
-// How many of `frontends` each revision gets, by its share of routable workers, those that are lent
-// included; one at least of the target and of each that has such workers, so there may be more than
-// `frontends`.
+// How many of `frontends` each revision gets, by its share of routable workers, lent ones included.
+// The target, and each revision with routable workers, gets at least one, so the sum may exceed
+// `frontends`. Pure.
 std::map<std::string, std::int64_t> frontends_of(std::int64_t frontends, const Target& target,
                                                  const std::vector<Revision>& observed);
 

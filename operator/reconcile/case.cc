@@ -17,10 +17,10 @@ using object::Value;
 
 namespace {
 
-// As the schema has it for objects that say nothing.
+// The schema's default for objects without a value.
 constexpr std::int64_t kFrontends = 2;
 
-// Requests of a revision go on until its workers and frontends are gone.
+// Requests of a revision continue until its workers and frontends are gone.
 bool is_in_use(const judge::World& world, const std::string& revision) {
   const auto counts = [&](std::string_view component) {
     return component == desired::kWorker || component == desired::kFrontend;
@@ -41,7 +41,7 @@ bool has_pods(const judge::World& world, std::string_view component, const std::
   });
 }
 
-// What its Deployments of workers are asked for at present.
+// The replicas that its Deployments of workers have now.
 plan::Replicas wanted_now(const judge::World& world, const judge::Stack& stack) {
   plan::Replicas wanted;
   for (const judge::Deployment& deployment : world.deployments) {
@@ -57,7 +57,8 @@ plan::Replicas planned_of(const Case& now, const judge::Stack& stack) {
   return planned == now.findings.plan.replicas.end() ? plan::Replicas{} : planned->second;
 }
 
-// An older revision that is to have no workers any more, not even lent ones: the target has these.
+// True for an older revision that must have no workers any more, not even lent ones: the target has
+// these.
 bool is_leaving(const Case& now, const judge::Stack& stack) {
   const plan::Replicas planned = planned_of(now, stack);
   const bool has_none = std::all_of(planned.begin(), planned.end(),
@@ -65,7 +66,7 @@ bool is_leaving(const Case& now, const judge::Stack& stack) {
   return stack.revision != now.world.target && has_none && judge::is_replaced(now.world, stack);
 }
 
-// Whether requests find a frontend when those of this revision are gone, or are not to find one.
+// Whether requests find another frontend if those of this revision go, or need not find one.
 bool may_leave(const judge::World& world, const judge::Stack& stack) {
   if (world.spec.suspend || world.spec.rollout.strategy == crd::Strategy::Recreate) return true;
   return std::any_of(world.pods.begin(), world.pods.end(), [&](const judge::Pod& pod) {
@@ -74,7 +75,7 @@ bool may_leave(const judge::World& world, const judge::Stack& stack) {
   });
 }
 
-// By revision. What is lent to one that leaves does not count.
+// By revision. A leaving revision's lent workers do not count.
 std::map<std::string, std::int64_t> frontends_of(const Case& now) {
   const judge::World& world = now.world;
   std::vector<plan::Revision> observed = judge::revisions_of(world);
@@ -112,10 +113,12 @@ desired::Sizes sizes_of(const Case& now, const judge::Stack& stack) {
   sizes.frontends = world.spec.suspend || share == shares.end() ? 0 : share->second;
   sizes.pools = planned_of(now, stack);
   if (is_leaving(now, stack)) {
-    // Frontends go before the last workers: one without a worker would refuse what still comes.
+    // Frontends go before the last workers. A frontend without a worker would refuse the requests
+    // that still arrive.
     if (may_leave(world, stack)) sizes.frontends = 0;
     if (has_pods(world, desired::kFrontend, stack.revision)) sizes.pools = wanted_now(world, stack);
   }
+  // An autoscaler sets the target's frontends. Older revisions still get their share.
   if (stack.spec.frontend.autoscaling && !world.spec.suspend && stack.revision == world.target) {
     sizes.frontends.reset();
   }
@@ -125,6 +128,8 @@ desired::Sizes sizes_of(const Case& now, const judge::Stack& stack) {
 void note_images(KeptSpecs& kept, const crd::Spec& asked, const crd::NotedImages& flags,
                  const std::string& version) {
   const bool is_told = !asked.version.empty() && asked.version == version;
+  // Images stay as first recorded, so an upgrade of the operator does not restart pods.
+  // spec.version requests new ones.
   if (!kept.version.empty() && (!is_told || kept.version == version)) return;
   kept.images = flags;
   kept.version = version;
@@ -134,10 +139,12 @@ void settle_stacks(Case& now) {
   judge::World& world = now.world;
   std::map<std::string, crd::Spec> live;
   for (const auto& [revision, spec] : now.kept.revisions) {
+    // A revision without pods needs no spec any more.
     if (revision == world.target || !is_in_use(world, revision)) continue;
     live[revision] = spec;
     world.stacks.push_back({revision, with_live_fields(spec, world.spec)});
   }
+  // The target comes last, because callers take the last stack as the target.
   live[world.target] = world.spec;
   world.stacks.push_back({world.target, world.spec});
   now.kept.accepted = world.spec;
@@ -147,6 +154,7 @@ void settle_stacks(Case& now) {
 std::vector<const crd::Pool*> selector_pools(const judge::World& world) {
   std::set<std::string_view> names;
   std::vector<const crd::Pool*> pools;
+  // From the newest revision, whose selector counts.
   for (auto stack = world.stacks.rbegin(); stack != world.stacks.rend(); ++stack) {
     for (const crd::Pool& pool : stack->spec.pools) {
       if (names.insert(pool.name).second && pool.selector) pools.push_back(&pool);
@@ -166,6 +174,7 @@ void add_selected(judge::World& world, std::vector<judge::Pod> selected) {
       world.pods[place->second].also_in.push_back(pod.pool);
     }
   }
+  // Sorted by name, so equal worlds give equal statuses.
   std::stable_sort(
       world.pods.begin(), world.pods.end(),
       [](const judge::Pod& left, const judge::Pod& right) { return left.name < right.name; });
@@ -231,6 +240,7 @@ Value named(const judge::World& world, const judge::Pod& pod) {
   Value patch = Value::object({{"apiVersion", "v1"}, {"kind", "Pod"}});
   patch.set({"metadata", "name"}, pod.name);
   patch.set({"metadata", "namespace"}, world.name_space);
+  // The UID makes the API server refuse a patch for another pod of the same name.
   patch.set({"metadata", "uid"}, pod.uid);
   return patch;
 }
@@ -251,6 +261,7 @@ std::vector<Value> pod_patches(const judge::World& world, const std::string& whe
   for (const judge::Pod& pod : world.pods) {
     const auto routable = gates.find(pod.name);
     const auto list = lists.find(pod.name);
+    // A pod has either a gate (worker) or a list (agent).
     if (routable != gates.end()) {
       patches.push_back(named(world, pod));
       patches.back().set({"status", "conditions"}, Value::array({gate(routable->second, when)}));

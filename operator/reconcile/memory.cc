@@ -10,6 +10,7 @@ using object::Key;
 using object::Value;
 
 void Memory::note_status(const Key& key, const Value& object, const Value& written) {
+  // The write changed nothing, so the watch will not bring a new version.
   if (object::resource_version_of(written) == object::resource_version_of(object)) return;
   const MutexLock lock(mutex_);
   noted_[key].outdated = object::resource_version_of(object);
@@ -32,6 +33,7 @@ void Memory::note_specs(const Key& key, const std::string& uid, const KeptSpecs&
 std::optional<KeptSpecs> Memory::specs(const Key& key, const std::string& uid) {
   const MutexLock lock(mutex_);
   const auto noted = noted_.find(key);
+  // Another object of the same name has other specs.
   if (noted == noted_.end() || noted->second.uid != uid) return std::nullopt;
   return noted->second.specs;
 }

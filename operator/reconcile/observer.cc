@@ -17,7 +17,7 @@ using object::Value;
 
 namespace {
 
-// Of a page of pods that a pool selects.
+// The size of a page of pods that a pool selects.
 constexpr std::size_t kPageObjects = 500;
 
 std::string selector_text(const std::map<std::string, std::string>& labels) {
@@ -26,7 +26,7 @@ std::string selector_text(const std::map<std::string, std::string>& labels) {
   return text;
 }
 
-// The object, or nothing if there is none of that name.
+// The object, or nothing if it does not exist.
 Answer<std::optional<Value>> get_if_there(client::ApiClient& api, const object::Resource& resource,
                                           const object::Key& key) {
   auto object = api.get(resource, key);
@@ -35,7 +35,7 @@ Answer<std::optional<Value>> get_if_there(client::ApiClient& api, const object::
   return std::move(object).error();
 }
 
-// A pod of a MultimodalRouter: selectors are for those of others.
+// A pod of a MultimodalRouter. Selectors are only for pods of others.
 bool is_ours(const Value& pod) {
   return !object::label_of(pod, desired::kRouterLabel).empty() &&
          !object::label_of(pod, desired::kComponentLabel).empty();
@@ -43,6 +43,7 @@ bool is_ours(const Value& pod) {
 
 judge::Pod selected_pod(const Value& item, const std::string& pool) {
   judge::Pod pod = judge::pod_of(item);
+  // Labels of foreign pods may equal ours, but they have no meaning here.
   pod.component.clear();
   pod.revision.clear();
   pod.pool = pool;
@@ -60,6 +61,7 @@ client::Failure too_many(const std::string& pool) {
 }  // namespace
 
 std::vector<judge::Pod> Observer::pods(const object::Key& router, std::string_view uid) const {
+  // Labels alone are not enough: a user may copy them. Only pods of our own controllers count.
   std::set<std::string, std::less<>> controllers;
   for (const auto& deployment : caches_.children(owned::deployments_resource(), router, uid)) {
     const std::string_view owner = object::uid_of(*deployment);
@@ -108,11 +110,12 @@ Answer<std::vector<judge::Pod>> Observer::selected(const std::string& name_space
   options.limit = kPageObjects;
   std::vector<judge::Pod> pods;
   do {
-    // A page is let go before the next one comes: labels may select any number of pods.
+    // Releases each page before it reads the next: labels may select any number of pods.
     const client::List page = SL_TRY(api_.list(owned::pods_resource(), options));
     for (const Value& item : page.items) {
       if (!is_ours(item)) pods.push_back(selected_pod(item, pool.name));
     }
+    // Checked after each page, so labels that select all pods do not fill the memory.
     if (pods.size() > kSelectedMax) return too_many(pool.name);
     options.continue_from = page.continue_from;
   } while (!options.continue_from.empty());
@@ -122,6 +125,7 @@ Answer<std::vector<judge::Pod>> Observer::selected(const std::string& name_space
 Answer<bool> Observer::has_key(const std::string& name_space, const crd::SecretRef& secret) {
   const object::Key key{name_space, secret.name};
   const auto listed = caches_.find(owned::secrets_resource(), key);
+  // Without the right to list Secrets, each check reads the Secret.
   if (listed != nullptr) {
     const MutexLock lock(mutex_);
     const auto read = secrets_.find(key);
@@ -145,6 +149,7 @@ Answer<bool> Observer::has_claim(const object::Key& claim) {
   const Instant now = clock_.now();
   {
     const MutexLock lock(mutex_);
+    // Only an existing claim is remembered. A missing one is looked for again.
     const auto seen = claims_.find(claim);
     if (seen != claims_.end() && now - seen->second < kClaimAfter) return true;
   }
@@ -179,11 +184,13 @@ std::vector<judge::RouterReport> Observer::reports(const std::vector<judge::Pod>
   const Instant until = clock_.now() + kAskMax;
   std::vector<judge::RouterReport> reports;
   for (const judge::Pod& pod : pods) {
+    // A terminating router does not vote.
     if (pod.component != desired::kRouterComponent || pod.is_ending || pod.is_over) continue;
     if (pod.ip.empty()) {
       reports.push_back(judge::unreached(pod, "its pod has no address yet"));
       continue;
     }
+    // Routers are asked one after the other, so silent ones could take all the time.
     if (clock_.now() >= until) {
       reports.push_back(judge::unreached(pod, "other routers took all the time there is"));
       continue;

@@ -46,10 +46,11 @@ void Pushes::send(const judge::World& world, const std::string& token, Instant u
     if (clock_.now() >= until) break;
     const auto* pod = router.problem.empty() ? judge::pod_named(world, router.pod) : nullptr;
     if (pod != nullptr) send_settings(world, *pod, token, router.settings);
+    // Frontends are asked here, because only routers have reports in the world.
   }
   for (const judge::Pod& pod : world.pods) {
     if (clock_.now() >= until) break;
-    // One that is not ready serves nobody, and is told once it is.
+    // An unready process serves no requests. It gets its settings when it is ready.
     const bool is_serving = pod.component == desired::kFrontend && pod.is_ready && !pod.is_ending;
     if (!is_serving || pod.is_over || pod.ip.empty()) continue;
     const auto held = routers_.settings({pod.ip, token});
@@ -79,9 +80,12 @@ void Pushes::send_settings(const judge::World& world, const judge::Pod& pod,
   {
     const MutexLock lock(mutex_);
     Told& told = told_[key_of(world)][pod.uid];
+    // What the process reports after a push counts as its form of the settings.
     if (told.settings == wanted && told.read_back.empty()) told.read_back = held;
+    // A restarted process reports other settings, so it gets them again.
     if (told.settings == wanted && told.read_back == held) return;
   }
+  // Outside of the lock, because a call may take seconds.
   const auto pushed = routers_.put({pod.ip, token}, "/v1/settings", body);
   if (!pushed.ok()) {
     log(LogLevel::Warn, "a process did not take its settings",

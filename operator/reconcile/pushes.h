@@ -14,34 +14,38 @@
 
 namespace sightline::reconcile {
 
-// Tells running routers and frontends what changes while they run: lists of workers and settings,
-// each once and again when it is not there any more.
-// Thread safety: all methods from any thread; for one MultimodalRouter from one at a time.
+// Pushes changes to running routers and frontends: lists of workers and settings. Each is sent
+// once, and again if the process does not have it any more.
+// Thread safety: all methods from any thread, but one MultimodalRouter from one thread at a time.
 class Pushes {
  public:
-  // They must outlive it.
+  // Both must outlive it.
   Pushes(routers::RouterAdmin& routers, const Clock& clock) : routers_(routers), clock_(clock) {}
 
-  // What was not told, since it could not be or since `until` was over, is told the next time.
+  // Sends all due pushes. A failed one, or one left at `until`, is sent the next time.
   void send(const judge::World& world, const std::string& token, Instant until);
+  // Drops the state of a deleted object.
   void forget(const object::Key& router);
 
  private:
-  // What a process was told of settings, and what it then said of them.
+  // The settings that a process was sent, and what it then reported.
   struct Told {
     std::string settings;
     std::map<std::string, std::string> read_back;
   };
 
+  // Sends lists to routers that have another one.
   void send_lists(const judge::World& world, const std::string& token, Instant until);
+  // Sends settings to a process, unless it has them.
   void send_settings(const judge::World& world, const judge::Pod& pod, const std::string& token,
                      const std::map<std::string, std::string>& held);
+  // Drops the state of pods that are gone.
   void forget_pods(const judge::World& world);
 
   routers::RouterAdmin& routers_;
   const Clock& clock_;
   Mutex mutex_;
-  // By the object, and the UID of the pod.
+  // By object, and by the UID of the pod.
   std::map<object::Key, std::map<std::string, Told>> told_ SL_GUARDED_BY(mutex_);
 };
 

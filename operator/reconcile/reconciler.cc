@@ -41,14 +41,14 @@ Failure unreadable(const Error& error) {
   return made;
 }
 
-// For what was just written to come back on the watch.
+// Time for the last write to arrive on the watch.
 constexpr std::chrono::milliseconds kCacheWait{50};
 constexpr std::chrono::seconds kTerminatingWait{30};
-// Of one reconciliation, so that an object whose writes or routers are slow does not hold those up
-// that come after it: what is left is done the next time.
+// The limits of one reconciliation. An object with slow writes or routers must not delay the next
+// objects. The rest waits for the next one.
 constexpr std::chrono::seconds kWriteMax{30};
 constexpr std::chrono::seconds kPushMax{10};
-// A failure that may pass is told of an object once it has lasted for so long.
+// A failure that may pass is reported on the object after it has lasted for this long.
 constexpr std::chrono::seconds kPassingMax{10};
 
 Answer<Case> case_of(const Value& object) {
@@ -64,12 +64,12 @@ Answer<Case> case_of(const Value& object) {
   if (spec.ok()) {
     now.asked = std::move(*spec);
   } else {
+    // An older operator may meet words of a newer CRD. It must not guess what they mean.
     now.unread = {.reason = "SpecNotUnderstood",
                   .message = spec.error().message +
                              "; the kinds are newer than this operator: upgrade it, or take the "
                              "word out"};
   }
-  // What cannot be read is written anew.
   auto status = crd::read_status(document->root());
   if (status.ok()) now.before = std::move(*status);
   now.world.status = now.before;
@@ -84,7 +84,7 @@ std::string name_of(const Value& object) {
   return std::string(object["kind"].text()) + "/" + object::key_of(object).name;
 }
 
-// Whether the revision was made of what the Secrets and ConfigMaps hold now.
+// Whether the revision was made from the present content of the Secrets and ConfigMaps.
 bool is_made_of(const desired::Scene& scene) {
   return agreement::revision_of(scene.agreement) == scene.revision;
 }
@@ -102,7 +102,7 @@ Reconciler::Reconciler(Options options, const Around& around)
 
 Answer<std::optional<Duration>> Reconciler::reconcile(const Key& key) {
   auto answer = look_after(key);
-  // All that is there goes, and the object with it: nothing is wrong.
+  // All objects in this namespace are being deleted, so nothing is wrong.
   if (!answer.ok() && has_cause(answer.error(), client::kNamespaceTerminating)) {
     return std::optional<Duration>(kTerminatingWait);
   }
@@ -115,12 +115,15 @@ Answer<std::optional<Duration>> Reconciler::look_after(const Key& key) {
     forget(key);
     return std::optional<Duration>();
   }
+  // The cache has not seen our last status yet: wait for it.
   if (memory_.is_outdated(key, *object)) return std::optional<Duration>(kCacheWait);
   Case now = SL_TRY(case_of(*object));
   now.write_until = around_.clock.now() + kWriteMax;
+  // Without a complete observation the plan could delete objects that are only unseen.
   const auto observed = observe(now);
   if (!observed.ok()) return unobserved(now, observed.error());
   judge_spec(now);
+  // Without an accepted spec there is nothing to write, but the status says why.
   if (now.kept.accepted) {
     const auto settled = settle(now);
     if (!settled.ok()) return unobserved(now, settled.error());
@@ -147,6 +150,7 @@ void Reconciler::forget(const Key& key) {
 
 KeptSpecs Reconciler::kept_specs(const Case& now) {
   const Key key{now.owner.name_space, now.owner.name};
+  // Memory first, because a user may have edited the ConfigMap since.
   if (auto noted = memory_.specs(key, now.world.uid)) return std::move(*noted);
   const auto specs = around_.caches.find(
       owned::config_maps_resource(), {key.name_space, desired::shared_name(now.owner, "specs")});
@@ -156,7 +160,7 @@ KeptSpecs Reconciler::kept_specs(const Case& now) {
 Answer<Done> Reconciler::observe(Case& now) {
   const Key key{now.owner.name_space, now.owner.name};
   now.kept = kept_specs(now);
-  // What was accepted last keeps running.
+  // The last accepted spec continues to run.
   if (now.unread.is_there() && now.kept.accepted) now.asked = *now.kept.accepted;
   note_images(now.kept, now.asked, options_.images, options_.version);
   now.found = SL_TRY(observer_.references(key.name_space, now.asked));
@@ -188,7 +192,7 @@ void Reconciler::judge_spec(Case& now) {
 Answer<Done> Reconciler::settle(Case& now) {
   now.world.target = agreement::revision_of(agreement::agreement_of(now.world.spec, now.digests));
   settle_stacks(now);
-  // Without them routers would be told that those workers are gone.
+  // Without these pods the routers' lists would lose these workers.
   std::vector<judge::Pod> selected;
   for (const crd::Pool* pool : selector_pools(now.world)) {
     const auto pods = SL_TRY(observer_.selected(now.owner.name_space, *pool));
@@ -212,19 +216,20 @@ desired::Scene Reconciler::scene_of(const Case& now, const judge::Stack& stack) 
   return scene;
 }
 
-// As it is kept with the revision; before that, as the user's ConfigMap has it.
+// From the revision's own ConfigMap or, before that exists, from the user's.
 std::optional<std::string> Reconciler::template_of(const Case& now,
                                                    const desired::Scene& scene) const {
   const auto kept = around_.caches.find(
       owned::config_maps_resource(), {now.owner.name_space, desired::template_config_name(scene)});
   if (kept != nullptr) return std::string(kept->at({"data", desired::kTemplateFile}).text());
   const auto& found = now.found.chat_template;
+  // The user may have changed the ConfigMap since the revision was made.
   const bool is_its =
       found && agreement::digest_of(*found) == now.digests.chat_template && is_made_of(scene);
   return is_its ? found : std::nullopt;
 }
 
-// The first failure is the one that is told.
+// Only the first failure is reported.
 void Reconciler::note(Case& now, const std::string& name, const Answer<Done>& answer) {
   if (answer.ok() || now.failure) return;
   now.failure = answer.error();
@@ -234,7 +239,7 @@ void Reconciler::note(Case& now, const std::string& name, const Answer<Done>& an
 void Reconciler::write(Case& now) {
   std::set<std::string> kept;
   put(now, specs_config_map(now.owner, now.reference, now.kept), kept);
-  // What is not kept cannot be looked after once it is an older revision.
+  // A revision whose spec is not stored could not be managed once it is an older one.
   if (now.failure) return;
   memory_.note_specs({now.owner.name_space, now.owner.name}, now.world.uid, now.kept);
   const desired::Scene target = scene_of(now, now.world.stacks.back());
@@ -249,6 +254,7 @@ void Reconciler::write(Case& now) {
       .has_pod_monitors = around_.caches.knows(owned::pod_monitors_resource())};
   for (const Value& object : desired::shared_objects(target, around)) put(now, object, kept);
   for (const judge::Stack& stack : now.world.stacks) write_stack(now, stack, kept);
+  // A failed write may leave a replacement missing, so nothing is deleted.
   if (now.failure) return;
   owned::Applier::Kept all{.names = std::move(kept), .revisions = {}, .leaving = {}};
   if (is_replaced_in_full(now)) {
@@ -265,7 +271,9 @@ void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std:
   const auto workers = judge::workers_of(world, stack);
   const desired::Scene scene = scene_of(now, stack);
   const auto objects = desired::revision_objects(scene, sizes_of(now, stack), workers, foreign);
+  // The first object is the ConfigMap of the revision. The identity Secret belongs to it.
   put(now, objects.front(), kept);
+  // Only while the Secrets and ConfigMaps still have the content of the revision.
   if (is_made_of(scene) && !is_over(now)) {
     note(now, "Secret/" + desired::identity_file(scene).secret, secrets_.ensure_identity(scene));
   }
@@ -278,7 +286,8 @@ void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std:
   }
 }
 
-// Routers that start read the list of workers there: it is not emptied because none is found.
+// A router that starts reads its workers there. So the list is not emptied only because no worker
+// is found.
 bool Reconciler::is_left_as_it_is(const Case& now, const desired::Scene& scene,
                                   const Value& desired) const {
   const Key key = object::key_of(desired);
@@ -292,6 +301,7 @@ bool Reconciler::is_left_as_it_is(const Case& now, const desired::Scene& scene,
 
 void Reconciler::put(Case& now, const Value& desired, std::set<std::string>& kept) {
   const std::string name = name_of(desired);
+  // Before the check: an object left for later must not be deleted either.
   kept.insert(name);
   if (is_over(now)) return;
   const auto applied = applier_.apply(desired);
@@ -302,19 +312,18 @@ void Reconciler::put(Case& now, const Value& desired, std::set<std::string>& kep
   }
 }
 
-// Workers that are all there may be of an older template, and so may frontends and routers.
+// All workers, frontends and routers may be there, but with an older template.
 void Reconciler::look_at_pods(Case& now) {
   plan::Plan& plan = now.findings.plan;
   if (plan.phase != plan::Phase::Completed) return;
   std::string rolling = judge::rolling_of(now.world);
-  // What was just written is not in what was observed.
   if (rolling.empty() && now.has_changed_pods) rolling = "a Deployment has just been changed";
   if (rolling.empty()) return;
   plan.phase = plan::Phase::Moving;
   plan.message = std::move(rolling);
 }
 
-// Whether nothing more is written this time.
+// Whether this reconciliation writes nothing more.
 bool Reconciler::is_over(Case& now) const {
   if (now.failure && ends_everything(*now.failure)) return true;
   if (around_.clock.now() < now.write_until) return false;
@@ -342,8 +351,8 @@ Answer<Done> Reconciler::write_status(Case& now) {
   return put_status(now, judge::status_of(now.world, now.findings, wall));
 }
 
-// Whether the object says it: what a person has to mend at once, the rest if it does not pass. One
-// that says nothing yet says that.
+// Whether the object's status reports the failure. What a person must repair is reported
+// immediately, other failures if they last. An empty status reports any failure.
 bool Reconciler::is_told(const Case& now, const Failure& failure) {
   const Key key{now.owner.name_space, now.owner.name};
   const Duration lasting = memory_.note_failure(key, around_.clock.now());
@@ -351,7 +360,6 @@ bool Reconciler::is_told(const Case& now, const Failure& failure) {
   return is_for_people(failure) || now.before.conditions.empty() || lasting >= kPassingMax;
 }
 
-// Too little is known for a verdict.
 Failure Reconciler::unobserved(Case& now, const Failure& failure) {
   if (!is_told(now, failure)) return failure;
   crd::Status status = now.before;
@@ -370,13 +378,14 @@ Answer<Done> Reconciler::put_status(const Case& now, const crd::Status& status) 
   object::name_kind(patch, owned::routers_resource());
   patch.set({"metadata", "name"}, now.owner.name);
   patch.set({"metadata", "namespace"}, now.owner.name_space);
+  // The UID makes the API server refuse the status of another object of the same name.
   patch.set({"metadata", "uid"}, now.world.uid);
   auto parsed = Value::parse(crd::status_json(status));
   SL_CHECK(parsed.ok());
   patch.member("status") = std::move(*parsed);
   Value written = SL_TRY(around_.api.apply(owned::routers_resource(), patch, owned::as_status()));
   if (written["status"] != patch["status"]) {
-    // Somebody else has written there too, and an apply leaves what is not its own.
+    // Another writer has changed the status too, and an apply keeps the fields of others.
     Value rest = Value::object();
     rest.set({"metadata", "resourceVersion"}, written.at({"metadata", "resourceVersion"}));
     rest.member("status") = owned::replacement_of(patch["status"], written["status"]);

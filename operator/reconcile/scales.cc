@@ -57,7 +57,7 @@ Answer<Done> Scales::tell(const judge::World& world, const desired::Owner& owner
                           const crd::Pool& pool) {
   const Key key{owner.name_space, desired::shared_name(owner, pool.name)};
   const auto there = caches_.find(owned::scales_resource(), key);
-  // One that is not ours yet is told by make().
+  // make() handles an object before it is ours.
   if (there == nullptr || object::controller_uid_of(*there) != world.uid) return Done{};
   const auto pods = std::count_if(world.pods.begin(), world.pods.end(), [&](const auto& pod) {
     return pod.component == desired::kWorker && pod.pool == pool.name && !pod.is_over;

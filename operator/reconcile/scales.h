@@ -10,18 +10,19 @@
 
 namespace sightline::reconcile {
 
-// The MultimodalRouterPools of pools with autoscaling, by which somebody else sets how many workers
-// there are.
+// The MultimodalRouterPools of pools with autoscaling, in which an autoscaler sets the number of
+// workers.
 // Thread safety: all methods from any thread.
 class Scales {
  public:
-  // They must outlive it.
+  // Both must outlive it.
   Scales(client::ApiClient& api, const owned::Caches& caches) : api_(api), caches_(caches) {}
 
-  // Its replicas are given once, and then again only where the pool does not allow them any more.
+  // Creates the object. Sets its replicas once, and again only if the pool does not allow them any
+  // more.
   client::Answer<Done> make(const judge::World& world, const desired::Scene& scene,
                             const crd::Pool& pool);
-  // What autoscalers ask of it: how many workers there are, and which pods they are.
+  // Writes what autoscalers read from it: how many workers exist, and which pods they are.
   client::Answer<Done> tell(const judge::World& world, const desired::Owner& owner,
                             const crd::Pool& pool);
 

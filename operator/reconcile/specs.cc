@@ -23,6 +23,7 @@ constexpr std::string_view kSuffix = ".json";
 
 std::optional<crd::Spec> spec_of(std::string_view json) {
   auto document = json::Document::parse(std::string(R"({"spec":)") + std::string(json) + "}");
+  // A damaged entry must not stop the others.
   if (!document.ok()) return std::nullopt;
   auto spec = crd::read_spec(document->root());
   if (!spec.ok()) return std::nullopt;
@@ -56,6 +57,7 @@ Value specs_config_map(const desired::Owner& owner, const Value& owner_reference
   map.member("kind") = "ConfigMap";
   map.set({"metadata", "name"}, desired::shared_name(owner, "specs"));
   map.set({"metadata", "namespace"}, owner.name_space);
+  // The label makes the cache keep it.
   map.set({"metadata", "labels"}, desired::labels(owner, "specs", {}));
   map.set({"metadata", "ownerReferences"}, Value::array({owner_reference}));
   if (specs.accepted) map.set({"data", kAccepted}, crd::spec_json(*specs.accepted));
@@ -87,7 +89,7 @@ KeptSpecs specs_of(const Value& config_map) {
 }
 
 crd::Spec with_live_fields(crd::Spec older, const crd::Spec& accepted) {
-  // It stands in pods: another one would replace those that are to go anyway.
+  // It is part of the pods. A new value would replace pods that are leaving anyway.
   const std::string drain_timeout = older.rollout.drain_timeout;
   older.rollout = accepted.rollout;
   older.rollout.drain_timeout = drain_timeout;

@@ -11,26 +11,29 @@
 #include "operator/desired/scene.h"
 #include "operator/kube/object/value.h"
 
-// What is kept of specs: the last one that was accepted, which keeps running while another is not,
-// and those that live revisions were rendered from, so that an older one stays as it is. Pure.
+// The stored specs: the last accepted one, which continues while another is not accepted, and those
+// of live revisions, which keep an older revision as it is. Pure.
 namespace sightline::reconcile {
 
 struct KeptSpecs {
   std::optional<crd::Spec> accepted;
   std::map<std::string, crd::Spec> revisions;
-  crd::NotedImages images;      // of the operator's flags, as noted
-  std::string version;          // of the operator that noted them; empty: none did
-  std::string template_digest;  // of the chat template that was accepted; empty: the model's own
+  // From the operator's flags, as recorded.
+  crd::NotedImages images;
+  // The operator version that recorded them. Empty: not recorded yet.
+  std::string version;
+  // Of the accepted chat template. Empty: the model's own.
+  std::string template_digest;
 };
 
 // The ConfigMap NAME-specs.
 object::Value specs_config_map(const desired::Owner& owner, const object::Value& owner_reference,
                                const KeptSpecs& specs);
-// What it holds; an entry that cannot be read is left out.
+// Reads the ConfigMap. Ignores entries that cannot be read.
 KeptSpecs specs_of(const object::Value& config_map);
 
-// The spec of an older revision: as it was rendered, but for what may change while it runs, which
-// is that of the accepted one.
+// The spec of an older revision as it was rendered. The fields that may change while it runs come
+// from the accepted spec.
 crd::Spec with_live_fields(crd::Spec older, const crd::Spec& accepted);
 
 }  // namespace sightline::reconcile

@@ -17,8 +17,8 @@ bool is_bad(const crd::Condition& condition) {
   return condition.type == judge::kDegraded ? is_true : !is_true;
 }
 
-// Ready repeats the reason of another condition, whose event tells it, or has one of its own: what
-// could not be read, written or found.
+// Ready repeats the reason of another condition, which has its own event. Or it has a reason of its
+// own: something that could not be read, written or found.
 bool has_own_reason(const std::vector<crd::Condition>& now, const crd::Condition& ready) {
   if (ready.reason == "Updating" || ready.status == crd::ConditionStatus::True) return false;
   return std::none_of(now.begin(), now.end(), [&](const crd::Condition& one) {
@@ -39,7 +39,7 @@ bool is_told(const std::vector<crd::Condition>& before, const std::vector<crd::C
   return same->status != condition.status || (same->reason != condition.reason && is_of_interest);
 }
 
-// Events wait for the API server, many at a time: the object's spec need not wait with them.
+// Many events may wait for the API server, so they do not keep the object's whole spec in memory.
 Value name_of(const Value& object) {
   Value named = Value::object({{"apiVersion", object["apiVersion"]}, {"kind", object["kind"]}});
   for (const std::string_view member : {"name", "namespace", "uid", "resourceVersion"}) {

@@ -10,9 +10,8 @@
 
 namespace sightline::reconcile {
 
-// Each verdict that changed is an event: read one after the other, they are the object's story. Of
-// those that an object begins with, that it was accepted is enough, and what could not be done for
-// it. Pure.
+// The events of a reconciliation: one for each changed verdict. Together they are the history of
+// the object. At the beginning, only Accepted and failures are events. Pure.
 std::vector<recorder::Happening> happenings_of(const object::Value& object,
                                                const std::vector<crd::Condition>& before,
                                                const std::vector<crd::Condition>& now);

@@ -9,7 +9,7 @@ using client::Reason;
 
 namespace {
 
-// As the admission plugin ResourceQuota words it; its Status has no reason but Forbidden.
+// The words of the admission plugin ResourceQuota, whose Status has only the reason Forbidden.
 constexpr std::string_view kQuotaWords = "exceeded quota";
 
 }  // namespace

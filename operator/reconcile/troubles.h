@@ -8,17 +8,17 @@
 #include "operator/judge/conditions.h"
 #include "operator/kube/client/failure.h"
 
-// What a failure means to who reads the object. Pure.
+// What a failure means for the readers of an object. Pure.
 namespace sightline::reconcile {
 
-// `what` could not be read or written. Reason: NameTaken, QuotaExceeded, else `otherwise`.
+// `what` could not be read or written. The reason is NameTaken, QuotaExceeded, or else `otherwise`.
 judge::Trouble trouble_of(const client::Failure& failure, std::string_view otherwise,
                           const std::string& what);
 
-// Whether it stays until a person mends it; else the same request may succeed a moment later.
+// Whether it lasts until a person repairs something. Otherwise the same request may succeed soon.
 bool is_for_people(const client::Failure& failure);
 
-// Whether nothing that follows would be written either.
+// Whether later writes of this reconciliation would fail too.
 bool ends_everything(const client::Failure& failure);
 
 }  // namespace sightline::reconcile

@@ -19,7 +19,7 @@ Error unavailable(const HttpRequest& request, const std::string& why) {
                       true);
 }
 
-// The words of the admin port's error answer.
+// The message of the admin port's error answer.
 std::string refusal_of(const HttpAnswer& answer) {
   const auto body = Value::parse(answer.body);
   const std::string said =
@@ -54,6 +54,7 @@ std::string HttpRouterAdmin::server_of(const Address& router) const {
 
 Result<judge::RouterAnswers> HttpRouterAdmin::ask(const Address& router) {
   const auto transport = options_.connect(server_of(router));
+  // kCallMax is the limit of all four reads together.
   const Instant until = clock_.now() + kCallMax;
   const auto read = [&](const std::string& path) {
     return get(*transport, path, until - clock_.now());

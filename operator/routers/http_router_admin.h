@@ -14,22 +14,26 @@
 
 namespace sightline::routers {
 
+// The admin port of routers.
 inline constexpr std::uint16_t kAdminPort = 9090;
-// Of a call, all its requests together. A router answers from memory; one that is gone is noticed
-// by this.
+// The limit for all requests of one call. A router answers from memory, so a longer wait means that
+// it is gone.
 inline constexpr std::chrono::seconds kCallMax{2};
-// Of an answer: enough for ten thousand workers. What routers run is in the hands of who wrote the
-// object, and this process looks after those of others too.
+// The limit of an answer, enough for ten thousand workers. The author of an object decides what its
+// routers run. A large answer must not harm the operator, which also manages other authors'
+// objects.
 inline constexpr std::size_t kAnswerBytesMax = 16 << 20;
 inline constexpr std::size_t kAnswerValuesMax = 500'000;
 
-// Over HTTP, with a connection made anew for each call: calls are few, and pods come and go.
+// Calls routers over HTTP. Each call opens a new connection: calls are rare, and pods come and go.
+// Thread safety: see RouterAdmin.
 class HttpRouterAdmin : public RouterAdmin {
  public:
   struct Options {
-    // Makes the transport to a server ("http://10.0.0.7:9090"), that reads kAnswerBytesMax at most.
+    // Makes the transport to a server ("http://10.0.0.7:9090"), which reads at most
+    // kAnswerBytesMax.
     std::function<std::unique_ptr<rest::Transport>(const std::string& server)> connect;
-    // Asked right before each PUT.
+    // Asked directly before each PUT. False: this process does not lead.
     std::function<bool()> may_write;
     std::uint16_t port = kAdminPort;
   };

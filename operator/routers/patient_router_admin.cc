@@ -24,6 +24,7 @@ void PatientRouterAdmin::leave(const std::string& host, bool is_suspect, const s
   const MutexLock lock(mutex_);
   if (is_suspect) --waiting_;
   const auto silent = silent_.find(host);
+  // A fast failure holds no thread for long, so it does not count as silence.
   if (problem.empty() || took < options_.slow) {
     if (silent != silent_.end()) silent_.erase(silent);
     return;
@@ -31,7 +32,7 @@ void PatientRouterAdmin::leave(const std::string& host, bool is_suspect, const s
   const Duration wait = silent == silent_.end()
                             ? options_.first
                             : std::min<Duration>(2 * silent->second.wait, options_.max);
-  // Pods come and go: those that nobody asks for any more are forgotten.
+  // Pods come and go, so processes that are not called any more are dropped.
   std::erase_if(silent_, [&](const auto& one) { return now > one.second.until + options_.max; });
   silent_[host] = {.until = now + wait, .wait = wait, .problem = problem};
 }

@@ -15,18 +15,24 @@
 
 namespace sightline::routers {
 
-// Leaves processes alone for a while that let us wait in vain, so that those who look after many
-// objects do not spend their time on a few dead ones: until then a call fails at once, with what
-// went wrong last. One that refuses at once costs nothing and is asked as ever.
+// Does not call processes for a while that made a call wait in vain. Otherwise threads that manage
+// many objects would spend their time on a few dead processes. During the pause a call fails
+// immediately, with the last failure. A process that refuses immediately costs nothing and gets no
+// pause.
+// Thread safety: see RouterAdmin.
 class PatientRouterAdmin : public RouterAdmin {
  public:
   struct Options {
-    Duration slow = std::chrono::milliseconds(200);  // a failure that took so long is a silence
-    Duration first = std::chrono::seconds(5);        // of being left alone; doubled each time
+    // A failure that took this long counts as silence.
+    Duration slow = std::chrono::milliseconds(200);
+    // The first pause. Each further one is twice as long.
+    Duration first = std::chrono::seconds(5);
+    // The longest pause.
     Duration max = std::chrono::minutes(1);
-    std::size_t waiting_max = 1;  // calls at a time, of all threads, to those that were silent last
+    // The most calls at a time, of all threads, to processes that were silent last.
+    std::size_t waiting_max = 1;
   };
-  // They must outlive it.
+  // `routers` and `clock` must outlive it.
   PatientRouterAdmin(Options options, RouterAdmin& routers, const Clock& clock)
       : options_(options), routers_(routers), clock_(clock) {}
 
@@ -35,32 +41,39 @@ class PatientRouterAdmin : public RouterAdmin {
   Result<Done> put(const Address& router, const std::string& path,
                    const object::Value& body) override;
 
-  // Processes that are left alone or were so lately.
+  // The number of processes that are paused, or were recently.
   [[nodiscard]] std::size_t silent() const;
 
  private:
+  // A process that was silent: the end of the pause, its length, and the failure.
   struct Silent {
     Instant until{};
     Duration wait{};
     std::string problem;
   };
-  // The problem for which it is left alone; nothing: it is called, and as a suspect if so.
+  // The problem of a paused process. Empty: call it. is_suspect then says that it was silent
+  // before.
   struct Entry {
     std::string problem;
     bool is_suspect = false;
   };
 
+  // Makes a call, unless the process is paused.
   template <class Value>
   Result<Value> call(const std::string& host, const std::function<Result<Value>()>& exchange);
+  // Before a call. Counts a call to a suspect process.
   Entry enter(const std::string& host);
+  // After a call. A slow failure begins a pause. Any other result ends the row of pauses.
   void leave(const std::string& host, bool is_suspect, const std::string& problem, Duration took);
 
   const Options options_;
   RouterAdmin& routers_;
   const Clock& clock_;
   mutable Mutex mutex_;
-  std::map<std::string, Silent> silent_ SL_GUARDED_BY(mutex_);  // by host
-  std::size_t waiting_ SL_GUARDED_BY(mutex_) = 0;               // calls to those
+  // By host.
+  std::map<std::string, Silent> silent_ SL_GUARDED_BY(mutex_);
+  // The calls to them.
+  std::size_t waiting_ SL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sightline::routers

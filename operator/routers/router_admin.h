@@ -12,23 +12,27 @@
 
 namespace sightline::routers {
 
-// Where the admin port of a router or frontend is and what admits to it.
+// The admin port of a router or frontend.
 struct Address {
-  std::string host;   // an IP address
-  std::string token;  // may be empty: nothing can be pushed then
+  // An IP address.
+  std::string host;
+  // The bearer token. Empty: the operator cannot push.
+  std::string token;
 };
 
-// Asks and tells routers and frontends by their admin ports.
-// Thread safety: all methods from any thread; they wait for the answer, kCallMax at most each.
+// Reads from and pushes to routers and frontends through their admin ports.
+// Thread safety: all methods from any thread. They wait for the answer, each at most kCallMax.
 class RouterAdmin {
  public:
   virtual ~RouterAdmin() = default;
 
-  // Errors: Unavailable, with what was asked and why there is no answer.
+  // The router's view of its workers and peers. Errors: Unavailable with the request and the
+  // reason.
   virtual Result<judge::RouterAnswers> ask(const Address& router) = 0;
-  // The settings that were pushed, by name: of routers and frontends. Errors: as ask().
+  // The pushed settings of a router or frontend, by name. Errors: see ask().
   virtual Result<std::map<std::string, std::string>> settings(const Address& process) = 0;
-  // PUT of a JSON object. Errors: Unavailable; NotLeading is one: nothing was sent then.
+  // Sends a JSON object with PUT. Errors: Unavailable, also if this process does not lead: then
+  // nothing was sent.
   virtual Result<Done> put(const Address& router, const std::string& path,
                            const object::Value& body) = 0;
 };

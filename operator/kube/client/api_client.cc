@@ -12,6 +12,7 @@ Answer<List> list_all(ApiClient& api, const object::Resource& resource, ListOpti
   for (;;) {
     auto page = api.list(resource, options);
     const bool is_late_page = !options.continue_from.empty();
+    // The server forgets a continue token after some minutes. A list in one piece needs no token.
     if (is_late_page && failed(page, Reason::Expired)) {
       options.limit = 0;
       options.continue_from.clear();
@@ -24,7 +25,7 @@ Answer<List> list_all(ApiClient& api, const object::Resource& resource, ListOpti
     all.resource_version = std::move(part.resource_version);
     if (part.continue_from.empty()) return all;
     options.continue_from = std::move(part.continue_from);
-    options.resource_version.clear();  // the token holds it
+    options.resource_version.clear();  // the token contains it
   }
 }
 

@@ -16,46 +16,61 @@
 
 namespace sightline::client {
 
-// Which objects of a resource. Empty: all.
+// Which objects of a resource. Empty values select all.
 struct Selection {
   std::string name_space;
-  std::string labels;  // "a=b,c in (d,e)"
-  std::string fields;  // "metadata.name=a"
-  // Of each only what it says about itself (PartialObjectMetadata): nothing of a Secret's content
-  // is sent.
+  // For example "a=b,c in (d,e)".
+  std::string labels;
+  // For example "metadata.name=a".
+  std::string fields;
+  // Requests only the metadata of each object (PartialObjectMetadata). The server then does not
+  // send the content of Secrets.
   bool is_metadata_alone = false;
 };
 
+// What to list.
 struct ListOptions {
   Selection of;
-  // Empty: the newest; "0": what the server has at hand; else not older than that.
+  // Empty: the newest state. "0": what the server has in its cache. Else: not older than this.
   std::string resource_version;
-  std::size_t limit = 0;      // of a page; 0: all at once
-  std::string continue_from;  // List::continue_from of the page before
+  // The size of a page. 0: all objects in one page.
+  std::size_t limit = 0;
+  // List::continue_from of the page before.
+  std::string continue_from;
 };
 
+// A page of objects.
 struct List {
   std::string resource_version;
-  std::string continue_from;         // empty: this is the last page
-  std::vector<object::Value> items;  // with kind and apiVersion
+  // Empty: this is the last page.
+  std::string continue_from;
+  // With kind and apiVersion.
+  std::vector<object::Value> items;
 };
 
+// What to watch.
 struct WatchOptions {
   Selection of;
   std::string resource_version;
-  Duration timeout = std::chrono::minutes(5);  // after which the server ends it
+  // The server ends the watch after this time.
+  Duration timeout = std::chrono::minutes(5);
 };
 
-// What comes next on a watch.
+// What next() returns.
 struct WatchEvent {
   enum class What {
-    Event,   // of this type, with this object
-    Silent,  // nothing within the time that was given
-    Ended,   // in an orderly way, by the server or by cancel()
+    // An event of this type, with this object.
+    Event,
+    // Nothing within time_max.
+    Silent,
+    // The orderly end, by the server or by cancel().
+    Ended,
   };
   What what = What::Silent;
-  std::string type;      // ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or what the server invents
-  object::Value object;  // of ERROR, a Status
+  // ADDED, MODIFIED, DELETED, BOOKMARK, ERROR, or another type of the server.
+  std::string type;
+  // Of ERROR: a Status.
+  object::Value object;
 };
 
 // A stream of changes.
@@ -63,47 +78,58 @@ struct WatchEvent {
 class Watch {
  public:
   virtual ~Watch() = default;
-  // Waits no longer than that. After a Failure or Ended comes nothing else.
+  // Waits at most time_max. After a Failure or Ended nothing follows.
   virtual Answer<WatchEvent> next(Duration time_max) = 0;
+  // Ends the watch. A waiting next() returns.
   virtual void cancel() = 0;
 };
 
+// How to apply an object.
 struct ApplyOptions {
-  std::string manager;      // who owns the fields, 1 to 128 bytes
-  bool is_forced = true;    // takes fields that others own
-  std::string subresource;  // "status", or empty
+  // The owner of the fields, 1 to 128 bytes.
+  std::string manager;
+  // Takes fields that others own.
+  bool is_forced = true;
+  // "status", or empty.
+  std::string subresource;
 };
 
+// What happens to the objects that a deleted object owns.
 enum class Propagation { Background, Foreground, Orphan };
 
+// Which state of an object to delete.
 struct DeleteOptions {
-  std::string uid;               // only if it is this object; empty: any
-  std::string resource_version;  // only if it is unchanged; empty: in any state
+  // Deletes only this object. Empty: any object of the name.
+  std::string uid;
+  // Deletes only if it is unchanged. Empty: in any state.
+  std::string resource_version;
   Propagation propagation = Propagation::Background;
 };
 
-// The API server, as far as an operator uses it. Objects name their namespace and name themselves.
-// Thread safety: all methods from any thread; they wait for the answer.
+// The calls to the API server that an operator needs. An object in an argument carries its own
+// namespace and name.
+// Thread safety: all methods from any thread. They wait for the answer.
 class ApiClient {
  public:
   virtual ~ApiClient() = default;
 
+  // Reads.
   virtual Answer<object::Value> get(const object::Resource& resource, const object::Key& key) = 0;
   virtual Answer<List> list(const object::Resource& resource, const ListOptions& options) = 0;
   virtual Answer<std::unique_ptr<Watch>> watch(const object::Resource& resource,
                                                const WatchOptions& options) = 0;
 
-  // Each gives the object as it then is. All that follows fails with NotLeading, unsent, when this
-  // process may not write.
+  // Writes. Each returns the new state of the object. If this process may not write, each fails
+  // with NotLeading and sends nothing.
   virtual Answer<object::Value> create(const object::Resource& resource,
                                        const object::Value& object) = 0;
-  // Replaces an object; fails with Conflict if it names a resourceVersion that is not the latest.
+  // Replaces an object. Fails with Conflict if its resourceVersion is not the latest.
   virtual Answer<object::Value> update(const object::Resource& resource,
                                        const object::Value& object) = 0;
-  // Server-side apply: creates the object, or makes the fields that it has as they are here.
+  // Server-side apply: creates the object, or sets the fields that `object` has.
   virtual Answer<object::Value> apply(const object::Resource& resource, const object::Value& object,
                                       const ApplyOptions& options) = 0;
-  // JSON Merge Patch, of a subresource unless that is empty.
+  // A JSON Merge Patch. An empty subresource patches the object itself.
   virtual Answer<object::Value> merge_patch(const object::Resource& resource,
                                             const object::Key& key, const object::Value& patch,
                                             const std::string& subresource) = 0;
@@ -111,7 +137,7 @@ class ApiClient {
                               const DeleteOptions& options) = 0;
 };
 
-// All objects, page by page. If the pages expire meanwhile, once more in one piece.
+// All objects, page by page. If the pages expire, lists once more without pages.
 Answer<List> list_all(ApiClient& api, const object::Resource& resource, ListOptions options);
 
 }  // namespace sightline::client

@@ -11,17 +11,17 @@
 namespace sightline::client {
 namespace {
 
-// What a body that is no Status object may add to a message.
+// The most bytes that a body without a Status object adds to a message.
 constexpr std::size_t kForeignTextBytesMax = 200;
-// More than the API server sends with one object.
+// More causes than the API server sends for one object.
 constexpr std::size_t kCausesMax = 100;
-// A server may ask for more; it would look like a standstill of ours.
+// A server may demand more, but this operator would then seem to hang.
 constexpr std::int64_t kRetryAfterSecondsMax = 600;
 
 struct Row {
   Reason reason;
   std::string_view name;
-  int status;  // of which this is the meaning, unless the reason is said; 0: none
+  int status;  // the status with this meaning, if the reason is missing. 0: no status
   ErrorCode code;
   bool is_retryable;
 };
@@ -55,7 +55,7 @@ constexpr std::array kRows = {
     Row{Reason::Cancelled, "Cancelled", 0, ErrorCode::Cancelled, false},
     Row{Reason::Misconfigured, "Misconfigured", 0, ErrorCode::Unauthorized, true},
 };
-// What a server says is one of these.
+// A server uses only these reasons.
 constexpr std::size_t kServerRows = 19;
 
 const Row& row_of(Reason reason) {
@@ -65,6 +65,7 @@ const Row& row_of(Reason reason) {
 
 Reason reason_of(std::string_view name, int status) {
   for (std::size_t i = 0; i < kServerRows; ++i) {
+    // "Unknown" says less than the status.
     if (!name.empty() && kRows.at(i).name == name && name != "Unknown") return kRows.at(i).reason;
   }
   for (const Row& row : kRows) {

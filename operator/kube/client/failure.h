@@ -15,71 +15,88 @@
 
 namespace sightline::client {
 
-// Why a request has no result. The first group is what the API server says in a Status object.
+// Why a request has no result. The first group are reasons of the API server's Status objects.
 enum class Reason {
   NotFound,
   AlreadyExists,
-  Conflict,  // also of field managers: cause FieldManagerConflict
+  // Also conflicts of field managers: cause FieldManagerConflict.
+  Conflict,
   Invalid,
-  Expired,  // 410: that resourceVersion or continue token is too old
+  // 410: the resourceVersion or continue token is too old.
+  Expired,
   TooManyRequests,
   ServerTimeout,
-  Timeout,  // the server's own; a resourceVersion of the future: cause ResourceVersionTooLarge
+  // The server's own timeout. For a resourceVersion of the future: cause ResourceVersionTooLarge.
+  Timeout,
   InternalError,
   ServiceUnavailable,
   Unauthorized,
-  Forbidden,  // also creation where a namespace ends: cause NamespaceTerminating
+  // Also a creation in a namespace that ends: cause NamespaceTerminating.
+  Forbidden,
   RequestEntityTooLarge,
   UnsupportedMediaType,
   MethodNotAllowed,
   NotAcceptable,
   BadRequest,
-  Unknown,  // any other status
+  // Any other status.
+  Unknown,
 
-  ConnectionRefused,  // nothing was sent
-  Unreachable,        // no name, no TLS, a connection that broke
-  Deadline,           // our own
-  NotLeading,         // this process may not write; nothing was sent
-  LimitExceeded,      // the answer is longer than we read
-  Malformed,          // the answer is not what the API server answers
-  Cancelled,          // this process stops
-  Misconfigured,      // no usable credentials or certificates; nothing was sent
+  // Nothing was sent.
+  ConnectionRefused,
+  // No address, no TLS, or a broken connection.
+  Unreachable,
+  // Our own deadline.
+  Deadline,
+  // This process may not write. Nothing was sent.
+  NotLeading,
+  // The answer exceeds our limit.
+  LimitExceeded,
+  // The answer is not of the API server's form.
+  Malformed,
+  // This process stops.
+  Cancelled,
+  // There are no usable credentials or certificates. Nothing was sent.
+  Misconfigured,
 };
 
+// A detail of a failure.
 struct Cause {
   std::string reason;
   std::string message;
   std::string field;
 };
 
-// message: for logs and conditions; holds no credentials.
+// A failed request. `message` is for logs and conditions, and never contains credentials.
 struct [[nodiscard]] Failure {
   Reason reason = Reason::Unknown;
-  int status = 0;  // HTTP; 0: there was no answer
+  // The HTTP status. 0: there was no answer.
+  int status = 0;
   std::string message;
   std::vector<Cause> causes;
   std::optional<Duration> retry_after;
-  // A request to change something that may have been carried out: read before trying again.
+  // A change that may have been carried out: read the object before a retry.
   bool is_outcome_unknown = false;
 };
 
+// Reasons of causes.
 inline constexpr std::string_view kFieldManagerConflict = "FieldManagerConflict";
 inline constexpr std::string_view kNamespaceTerminating = "NamespaceTerminating";
-// Of our own making: an object of that name is there and is somebody else's.
+// Set by this operator: another owner has an object of this name.
 inline constexpr std::string_view kNameTaken = "NameTaken";
 inline constexpr std::string_view kVersionTooLarge = "ResourceVersionTooLarge";
 
-// "NotFound": the API server's words, for logs and metrics.
+// The API server's word, for example "NotFound". For logs and metrics.
 [[nodiscard]] std::string_view name_of(Reason reason);
+// Whether the failure has a cause with this reason.
 [[nodiscard]] bool has_cause(const Failure& failure, std::string_view reason);
 
-// What a Status object says; one without a reason that is known is judged by its code, or by
-// http_status where it has none.
+// The failure in a Status object. Without a known reason the object's code decides, and without a
+// code http_status.
 [[nodiscard]] Failure failure_of(const object::Value& status, int http_status);
 // The same for an answer of which only the HTTP status can be used.
 [[nodiscard]] Failure failure_of(int http_status, std::string_view body);
 
-// For the rest of the program: retryable if the same request may succeed later.
+// The failure as an Error. Retryable if the same request may succeed later.
 [[nodiscard]] Error to_error(const Failure& failure);
 
 template <class T>

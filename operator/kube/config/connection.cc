@@ -26,10 +26,12 @@ Result<Connection> in_cluster(std::string_view host, std::string_view port,
   if (!name_space.ok()) {
     return with_context(std::move(name_space).error(), directory + "/namespace");
   }
+  // RFC 3986, section 3.2.2: an IPv6 address in a URL has brackets.
   const bool is_ipv6 = host.find(':') != std::string_view::npos;
   Connection connection;
   connection.cluster.server = "https://" + std::string(is_ipv6 ? "[" : "") + std::string(host) +
                               (is_ipv6 ? "]" : "") + ":" + std::string(port);
+  // Named as files, because Kubernetes renews them while the pod runs.
   connection.cluster.authority.file = directory + "/ca.crt";
   connection.user.token_file = directory + "/token";
   connection.name_space = *name_space;

@@ -10,10 +10,10 @@
 
 #include "common/base/result.h"
 
-// Where the API server is and who we are to it. Values only.
+// The address of the API server and the identity of this process. Values only.
 namespace sightline::config {
 
-// A certificate or key: in a file that may change, or as it is. Neither: there is none.
+// A certificate or key: in a file that may change, or as text. Both empty: there is no PEM.
 struct Pem {
   std::string file;
   std::string text;
@@ -21,48 +21,59 @@ struct Pem {
   [[nodiscard]] bool is_given() const { return !file.empty() || !text.empty(); }
 };
 
-// A program that gives credentials (client.authentication.k8s.io).
+// A program that prints credentials (client.authentication.k8s.io).
 struct ExecPlugin {
   std::string api_version;
   std::string command;
   std::vector<std::string> arguments;
-  std::vector<std::pair<std::string, std::string>> environment;  // on top of ours
+  // Added to the environment of this process.
+  std::vector<std::pair<std::string, std::string>> environment;
   std::string install_hint;
   bool wants_cluster = false;
-  bool needs_terminal = false;  // interactiveMode Always: cannot be had here
+  // interactiveMode is Always, which this process cannot offer.
+  bool needs_terminal = false;
 };
 
+// How to reach an API server.
 struct Cluster {
-  std::string server;           // "https://host:port", without a path's last slash
-  std::string tls_server_name;  // empty: the server's host
-  bool is_insecure = false;     // the server's certificate is not looked at
-  Pem authority;                // of the server; none: those of the system
+  // "https://host:port", without a slash at the end of a path.
+  std::string server;
+  // Empty: the host of `server`.
+  std::string tls_server_name;
+  // The server's certificate is not checked.
+  bool is_insecure = false;
+  // The authority of the server's certificate. Not given: the system's authorities.
+  Pem authority;
 };
 
+// Who this process is.
 struct User {
   Pem certificate;
   Pem key;
   std::string token;
-  std::string token_file;  // outranks token
+  // Used in preference to `token`.
+  std::string token_file;
   std::optional<ExecPlugin> exec;
-  // Impersonation; empty: none.
+  // Impersonation. Empty: no impersonation.
   std::string as;
   std::string as_uid;
   std::vector<std::string> as_groups;
 };
 
+// An API server and an identity.
 struct Connection {
   Cluster cluster;
   User user;
   std::string name_space = "default";
 };
 
-// Where a pod finds them.
+// Where Kubernetes puts the files of a pod's service account.
 inline constexpr std::string_view kServiceAccountDirectory =
     "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// That of a pod: values of KUBERNETES_SERVICE_HOST and _PORT, and the directory of its service
-// account, of which only the namespace is read here. Errors: InvalidArgument.
+// The connection of a pod: the values of KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and
+// the directory of its service account. Only the namespace file is read here. Errors:
+// InvalidArgument.
 Result<Connection> in_cluster(std::string_view host, std::string_view port,
                               const std::string& directory);
 

@@ -14,7 +14,7 @@ std::string without_blanks(std::string text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-// A header's value ends at a line end.
+// A header's value ends at a line end, so a token with one would forge another header.
 bool is_header_text(const std::string& text) {
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < ' ' || c == 127) return false;
@@ -38,6 +38,7 @@ Result<std::string> Credentials::current(const Pem& source, std::optional<Held>&
   if (held && now - held->read_at < kReadAfter) return held->text;
   auto text = sources_.read(source.file, bytes_max);
   if (text.ok()) *text = without_blanks(std::move(*text));
+  // An empty token would make requests without a credential.
   if (text.ok() && text->empty()) text = client_error(ErrorCode::InvalidArgument, "is empty");
   if (text.ok()) {
     held = Held{std::move(*text), now};
@@ -46,6 +47,7 @@ Result<std::string> Credentials::current(const Pem& source, std::optional<Held>&
   if (!held) return with_context(std::move(text).error(), source.file);
   log(LogLevel::Warn, "a file of credentials cannot be read again; its content stays in use",
       {{"file", source.file}, {"problem", text.error().message}});
+  // The next attempt comes after kReadAfter, not with the next request.
   held->read_at = now;
   return held->text;
 }
@@ -92,10 +94,12 @@ Result<Presented> Credentials::present() {
   tls.authority = SL_TRY(current(connection_.cluster.authority, authority_, kPemBytesMax));
   tls.certificate = SL_TRY(current(user.certificate, certificate_, kPemBytesMax));
   tls.key = SL_TRY(current(user.key, key_, kPemBytesMax));
+  // The certificate of the plugin counts only if the configuration has no certificate.
   if (tls.certificate.empty() && exec_) {
     tls.certificate = exec_->certificate;
     tls.key = exec_->key;
   }
+  // HttpsTransport compares pointers and drops its connections for a new one.
   if (tls_ == nullptr || !(*tls_ == tls)) tls_ = std::make_shared<const TlsMaterial>(tls);
   presented.tls = tls_;
   return presented;
@@ -103,6 +107,7 @@ Result<Presented> Credentials::present() {
 
 void Credentials::on_unauthorized(Instant request_started) {
   const MutexLock lock(mutex_);
+  // A value that was read after the request began was not the refused one.
   if (token_ && token_->read_at < request_started) token_.reset();
   if (exec_ && exec_at_ < request_started) exec_.reset();
 }

@@ -18,45 +18,54 @@
 
 namespace sightline::config {
 
+// The most bytes of a token and of a PEM file.
 inline constexpr std::size_t kTokenBytesMax = 64 << 10;
 inline constexpr std::size_t kPemBytesMax = 1 << 20;
 
-// What a TLS connection is made with. Connections made with another one are closed.
+// The material of a TLS connection. A change closes the connections made with the old one.
 struct TlsMaterial {
-  std::string authority;    // PEM; empty: the system's
-  std::string certificate;  // PEM; empty: none
-  std::string key;          // PEM
+  // PEM. Empty: the system's.
+  std::string authority;
+  // PEM. Empty: no certificate.
+  std::string certificate;
+  // PEM.
+  std::string key;
   friend bool operator==(const TlsMaterial&, const TlsMaterial&) = default;
 };
 
-// What a request is sent with.
+// The credentials of a request.
 struct Presented {
-  std::vector<std::pair<std::string, std::string>> headers;  // Authorization, Impersonate-…
-  std::shared_ptr<const TlsMaterial> tls;  // the same pointer for as long as nothing changed
+  // Authorization and Impersonate-….
+  std::vector<std::pair<std::string, std::string>> headers;
+  // The same pointer as long as the material is unchanged.
+  std::shared_ptr<const TlsMaterial> tls;
 };
 
-// Who we are to the API server, read again as files change and plugins' credentials expire.
-// Thread safety: all methods from any thread. One of them at times reads small files, or runs the
+// The identity of this process for the API server. Reads files again as they change, and runs
+// plugins again when their credentials expire.
+// Thread safety: all methods from any thread. Sometimes one call reads small files or runs the
 // plugin, while the others wait.
 class Credentials {
  public:
-  // A file is read again after a minute, ten seconds early.
+  // A file must be read again within a minute. This is ten seconds earlier.
   static constexpr Duration kReadAfter = std::chrono::seconds(50);
 
-  // How files are read and the plugin is run.
+  // How to read files and to run the plugin. Tests replace them.
   struct Sources {
     std::function<Result<std::string>(const std::string& path, std::size_t bytes_max)> read;
     std::function<Result<std::string>(const ExecPlugin&, const std::string& info)> run;
   };
+  // Reads real files and runs real plugins.
   static Sources machine();
 
   // The clock must outlive it.
   Credentials(Connection connection, const Clock& clock, Sources sources = machine());
 
-  // What is current. What cannot be read again stays as it was, which is logged. Errors: nothing
-  // could be read so far.
+  // The present credentials. If something cannot be read again, the last value stays, and the
+  // failure is logged. Errors: nothing could be read so far.
   Result<Presented> present();
-  // The server refused what was presented for a request of that time: read anew what is older.
+  // The server refused the credentials of a request that began at this time. Older values are read
+  // again.
   void on_unauthorized(Instant request_started);
 
  private:
@@ -65,7 +74,7 @@ class Credentials {
     Instant read_at{};
   };
 
-  // The text of a file or of the configuration, from `held`, which it brings up to date.
+  // The text of a file or of the configuration. Updates `held`.
   Result<std::string> current(const Pem& source, std::optional<Held>& held, std::size_t bytes_max)
       SL_REQUIRES(mutex_);
   Result<std::string> token() SL_REQUIRES(mutex_);
@@ -74,7 +83,8 @@ class Credentials {
   const Connection connection_;
   const Clock& clock_;
   const Sources sources_;
-  Mutex mutex_;  // held while files are read: nobody can go on without them
+  // Held while files are read, because no call can continue without them.
+  Mutex mutex_;
   std::optional<Held> token_ SL_GUARDED_BY(mutex_);
   std::optional<Held> authority_ SL_GUARDED_BY(mutex_);
   std::optional<Held> certificate_ SL_GUARDED_BY(mutex_);

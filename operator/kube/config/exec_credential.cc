@@ -36,7 +36,7 @@ bool is_known_version(const std::string& version) {
   return version == std::string(kGroup) + "v1" || version == std::string(kGroup) + "v1beta1";
 }
 
-// The names and values as the kernel wants them: pointers into strings that live as long.
+// Names and values in the form that the kernel needs: pointers into strings that must outlive them.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -44,7 +44,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// A child whose output we read; killed and waited for at the end.
+// A child process whose output is read. The destructor kills it and waits for it.
 struct Child {
   pid_t pid = -1;
   int output = -1;
@@ -76,6 +76,7 @@ std::vector<std::string> environment_of(const ExecPlugin& plugin, const std::str
     all.push_back(std::move(entry));
   }
   all.push_back("KUBERNETES_EXEC_INFO=" + info);
+  // A variable of the kubeconfig replaces the one of this process.
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::string_view name = text.substr(0, text.find('=') + 1);
@@ -88,10 +89,12 @@ std::vector<std::string> environment_of(const ExecPlugin& plugin, const std::str
 
 bool start(const ExecPlugin& plugin, const std::string& info, Child& child) {
   std::array<int, 2> pipe{};
+  // Without O_CLOEXEC another child process could keep the pipe open, so its end would not come.
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return false;
   child.output = pipe[0];
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  // A plugin that reads input finds its end and does not wait.
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
   std::vector<std::string> words = {plugin.command};
@@ -100,13 +103,15 @@ bool start(const ExecPlugin& plugin, const std::string& info, Child& child) {
   const int failure = ::posix_spawnp(&child.pid, plugin.command.c_str(), &actions, nullptr,
                                      pointers_to(words).data(), pointers_to(environment).data());
   posix_spawn_file_actions_destroy(&actions);
+  // Only the child still has the writing end, so its exit ends the output.
   ::close(pipe[1]);
+  // posix_spawnp() returns its error. The caller reads errno.
   errno = failure;
   if (failure != 0) child.pid = -1;
   return failure == 0;
 }
 
-// Everything that comes before the end, within the time and the bound.
+// Reads all output up to its end, within the limits of time and size.
 Result<std::string> output_of(const ExecPlugin& plugin, const Child& child) {
   std::string text;
   std::array<char, 4096> piece{};
@@ -184,6 +189,7 @@ Result<std::string> run_plugin(const ExecPlugin& plugin, const std::string& info
     return unusable(plugin, std::string("cannot be run: ") + std::strerror(errno));
   }
   auto text = output_of(plugin, child);
+  // ~Child() kills the plugin.
   if (!text.ok()) return text;
   const int status = child.wait();
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return unusable(plugin, "failed");

@@ -12,26 +12,31 @@
 
 namespace sightline::config {
 
-// What a plugin gave.
+// The credentials that a plugin printed.
 struct ExecCredential {
   std::string token;
-  std::string certificate;  // PEM
-  std::string key;          // PEM
+  // PEM.
+  std::string certificate;
+  // PEM.
+  std::string key;
   std::optional<WallTime> expires;
 };
 
-// What the plugin is told (KUBERNETES_EXEC_INFO). Pure.
+// The value of KUBERNETES_EXEC_INFO for the plugin. Pure.
 [[nodiscard]] std::string exec_info(const ExecPlugin& plugin, const Cluster& cluster,
                                     const std::string& authority_pem);
 
-// Errors: InvalidArgument; never holds the text, which is secret. Pure.
+// Parses the output of a plugin. Errors: InvalidArgument. It never contains the text, which is
+// secret. Pure.
 Result<ExecCredential> parse_exec_credential(const std::string& text, const ExecPlugin& plugin);
 
+// The most bytes that a plugin may print.
 inline constexpr std::size_t kExecOutputBytesMax = 1 << 20;
+// The most time that a plugin may take.
 inline constexpr std::chrono::seconds kExecTimeMax{60};
 
-// Runs the plugin, which is killed after kExecTimeMax, and gives what it printed. It reads nothing;
-// its messages go where ours go.
+// Runs the plugin and returns its output. Kills it after kExecTimeMax. It gets no input. Its
+// messages go to our standard error.
 Result<std::string> run_plugin(const ExecPlugin& plugin, const std::string& info);
 
 }  // namespace sightline::config

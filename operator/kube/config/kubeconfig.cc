@@ -15,14 +15,14 @@
 namespace sightline::config {
 namespace {
 
-// Entries of one list, and elements of lists in them.
+// The most entries of a list, and elements of lists in an entry.
 constexpr std::size_t kEntriesMax = 10'000;
 
 Error unusable(std::string message) {
   return client_error(ErrorCode::InvalidArgument, "kubeconfig: " + std::move(message));
 }
 
-// A member that is a scalar; empty if there is none. Reads of what is no map would throw.
+// A scalar member. Empty if it is missing. yaml-cpp throws on a member of anything but a map.
 std::string text_of(const YAML::Node& node, const char* name) {
   const YAML::Node member = node.IsMap() ? node[name] : YAML::Node();
   return member.IsDefined() && member.IsScalar() ? member.Scalar() : std::string();
@@ -85,7 +85,7 @@ class Reader {
     if (member_of(node, "auth-provider").IsMap()) {
       entry.problem = "has an auth-provider: use an exec plugin instead";
     }
-    // The library that sends requests cannot send one header twice.
+    // The HTTP library cannot send a header twice.
     if (user.as_groups.size() > 1) entry.problem = "has several as-groups; one is supported";
     if (member_of(node, "as-user-extra").IsMap()) {
       entry.problem = "has as-user-extra, which is not supported";
@@ -101,6 +101,7 @@ class Reader {
   }
 
   Pem pem(const YAML::Node& node, const std::string& name, std::string& problem) const {
+    // The data overrides the file (kubeconfig v1, for example certificate-authority-data).
     const std::string encoded = text_of(node, (name + "-data").c_str());
     if (encoded.empty()) return {.file = path_of(text_of(node, name.c_str())), .text = {}};
     auto text = from_base64(encoded);
@@ -112,7 +113,7 @@ class Reader {
     ExecPlugin plugin;
     plugin.api_version = text_of(node, "apiVersion");
     plugin.command = text_of(node, "command");
-    // As a shell finds it, unless it names a directory.
+    // A shell would find it on PATH, unless it contains a directory.
     if (plugin.command.find('/') != std::string::npos) plugin.command = path_of(plugin.command);
     plugin.arguments = texts_of(node, "args");
     plugin.install_hint = text_of(node, "installHint");
@@ -173,6 +174,7 @@ Result<Kubeconfig> parse_kubeconfig(const std::string& text, const std::string& 
 }
 
 void merge(Kubeconfig& first, const Kubeconfig& second) {
+  // insert() keeps the entries of `first`.
   first.clusters.insert(second.clusters.begin(), second.clusters.end());
   first.users.insert(second.users.begin(), second.users.end());
   first.contexts.insert(second.contexts.begin(), second.contexts.end());
@@ -189,6 +191,7 @@ Result<Connection> connection_of(const Kubeconfig& kubeconfig, const std::string
     return unusable("has no cluster '" + chosen->second.cluster + "', which context '" + name +
                     "' names");
   }
+  // A problem counts only in the chosen entry: the file may have entries for other tools.
   if (!cluster->second.problem.empty()) {
     return unusable("cluster '" + cluster->first + "' " + cluster->second.problem);
   }

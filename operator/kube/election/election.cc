@@ -17,7 +17,7 @@ using object::Value;
 
 namespace {
 
-constexpr double kJitter = 1.2;  // of waits for another one's lease
+constexpr double kJitter = 1.2;  // of waits for another holder's lease
 
 std::int64_t seconds_of(Duration time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time).count();
@@ -31,6 +31,7 @@ std::string_view holder_of(const Value& lease) {
 
 Result<Done> check(const ElectionOptions& options) {
   const auto retry = std::chrono::duration<double>(options.retry_period) * kJitter;
+  // With jitter a retry must still fit before the deadline.
   const bool is_ordered = options.lease_duration > options.renew_deadline &&
                           options.renew_deadline > retry && options.retry_period > Duration::zero();
   if (!is_ordered || options.lease_duration < std::chrono::seconds(1)) {
@@ -58,6 +59,7 @@ bool Election::is_ours() const { return observed_ && holder_of(*observed_) == op
 
 Want Election::next(Instant now, WallTime wall) {
   if (has_lost_) return Lost{};
+  // Asked before each step, so a leader that was paused notices its deadline first.
   if (leads_until_ && now >= *leads_until_) {
     leads_until_.reset();
     has_lost_ = true;
@@ -79,7 +81,7 @@ Want Election::next(Instant now, WallTime wall) {
 }
 
 Want Election::start(Instant now, WallTime wall) {
-  // A holder knows the lease: one request renews it.
+  // A holder knows its lease, so one request renews it.
   step_ = leads_until_ && is_ours() ? Step::Renewing : Step::Reading;
   return next(now, wall);
 }
@@ -88,6 +90,7 @@ Want Election::start(Instant now, WallTime wall) {
 Value Election::record(WallTime wall) const {
   Value lease = observed_.value_or(Value::object());
   const bool is_new_holder = !is_ours();
+  // The transition from no lease to the first is not counted, as in client-go.
   const std::int64_t transitions = lease.at({"spec", "leaseTransitions"}).integer().value_or(0) +
                                    (observed_ && is_new_holder ? 1 : 0);
   object::name_kind(lease, lease_resource());
@@ -102,12 +105,14 @@ Value Election::record(WallTime wall) const {
 }
 
 void Election::observe(Instant now, const Value& lease) {
+  // Only the spec counts: other writers may change the metadata.
   if (!observed_ || (*observed_)["spec"] != lease["spec"]) observed_at_ = now;
   observed_ = lease;
 }
 
 void Election::rest(Instant now) {
   step_ = Step::Idle;
+  // Jitter, so candidates do not all write at the same moment.
   not_before_ = now + (leads_until_ ? options_.retry_period
                                     : pace::jittered(options_.retry_period, kJitter, rng_));
 }
@@ -123,16 +128,17 @@ void Election::on_read(Instant now, const Answer<Value>& answer) {
     step_ = Step::Creating;
     return;
   }
+  // A failed read shows nothing about the lease. A leader still leads until its deadline.
   if (!answer.ok()) return rest(now);
   observe(now, *answer);
   const bool is_held = !holder_of(*observed_).empty() && !is_ours();
-  // Who holds it, holds it for as long as it says, from when we saw it.
+  // The holder keeps the lease for its duration, from the time at which we saw it.
   const auto held_for = std::chrono::seconds(observed_->at({"spec", "leaseDurationSeconds"})
                                                  .integer()
                                                  .value_or(seconds_of(options_.lease_duration)));
   if (is_held && now < observed_at_ + held_for) {
     if (leads_until_) {
-      // Another one took it: nothing of ours may be written from here on.
+      // Another process took it, so this one must write nothing more.
       leads_until_.reset();
       has_lost_ = true;
     }
@@ -144,10 +150,11 @@ void Election::on_read(Instant now, const Answer<Value>& answer) {
 void Election::on_written(Instant sent_at, Instant now, const Answer<Value>& answer) {
   if (answer.ok()) {
     observe(now, *answer);
-    // From when it was sent, not from when it was answered: others count from then on.
+    // From the time of sending, not of the answer: others count from the earlier time.
     leads_until_ = sent_at + options_.renew_deadline;
     return rest(now);
   }
+  // Another process or a lost answer may have changed the lease, so read it and try again.
   if (step_ == Step::Renewing) {
     ++slow_paths_;
     step_ = Step::Reading;
@@ -160,6 +167,7 @@ std::optional<Value> Election::released(WallTime wall) const {
   if (!leads_until_ || !is_ours()) return std::nullopt;
   Value lease = *observed_;
   lease.set({"spec", "holderIdentity"}, "");
+  // A short duration lets others take the lease immediately, even if they ignore an empty holder.
   lease.set({"spec", "leaseDurationSeconds"}, 1);
   lease.set({"spec", "renewTime"}, object::to_micro_timestamp(wall));
   lease.set({"spec", "acquireTime"}, object::to_micro_timestamp(wall));

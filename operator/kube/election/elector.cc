@@ -13,7 +13,7 @@ namespace sightline::election {
 namespace {
 
 constexpr int kReleaseTries = 3;
-// How long one wait lasts: clocks of tests move meanwhile.
+// The length of one wait, because the clocks of tests move during a wait.
 constexpr std::chrono::milliseconds kLookMax{500};
 
 }  // namespace
@@ -29,6 +29,7 @@ Elector::Elector(Options options, client::ApiClient& api, const Clock& clock,
       thread_("kube-elector", [this](const std::stop_token& stop) { run(stop); }) {}
 
 bool Elector::still_leads() const {
+  // One atomic load, because each write of any thread asks.
   return clock_.now().time_since_epoch().count() < leads_until_.load(std::memory_order_acquire);
 }
 
@@ -44,6 +45,7 @@ void Elector::run(const std::stop_token& stop) {
   bool was_leader = false;
   while (!stop.stop_requested()) {
     const Want want = election_.next(clock_.now(), clock_.wall());
+    // The thread ends here: a process that lost its lease must end and never leads again.
     if (std::holds_alternative<Lost>(want)) {
       publish();
       log(LogLevel::Error, "the lease of the leader is lost");
@@ -66,6 +68,7 @@ void Elector::run(const std::stop_token& stop) {
 }
 
 void Elector::ask(const Want& want) {
+  // Before the request: the lease counts from then.
   const Instant sent_at = clock_.now();
   client::Answer<object::Value> answer = object::Value();
   if (const auto* create = std::get_if<WantCreate>(&want)) {
@@ -81,6 +84,7 @@ void Elector::ask(const Want& want) {
 void Elector::release() {
   thread_.request_stop();
   thread_.join();
+  // Before the lease is free, so no write can follow.
   leads_until_.store(0, std::memory_order_release);
   leads_gauge_.set(0);
   for (int i = 0; i < kReleaseTries; ++i) {
@@ -89,6 +93,7 @@ void Elector::release() {
     const Instant now = clock_.now();
     const auto written = api_.update(lease_resource(), *lease);
     if (written.ok() || !failed(written, client::Reason::Conflict)) return;
+    // Another writer has changed the lease, for example its labels. Read it and release again.
     election_.on_conflict(now, api_.get(lease_resource(), election_.lease()));
   }
 }

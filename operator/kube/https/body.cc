@@ -10,7 +10,7 @@ Body::Room Body::put(std::string_view bytes, std::function<void()> on_room) {
   Room room = Room::More;
   {
     const MutexLock lock(mutex_);
-    if (is_finished_) return Room::More;  // whoever read has gone
+    if (is_finished_) return Room::More;  // the reader has gone
     held_ += bytes;
     if (held_.size() > bytes_max_) {
       room = Room::Full;
@@ -31,7 +31,7 @@ void Body::finish(std::optional<client::Failure> failure) {
     on_room = std::exchange(on_room_, {});
   }
   changed_.notify_all();
-  // A receiver that waits holds its connection for as long.
+  // A receiver that waits occupies its connection for as long.
   if (on_room) on_room();
 }
 

@@ -16,34 +16,40 @@
 
 namespace sightline::https {
 
-// The bytes of an answer between the threads that receive them and the one that reads them.
+// The bytes of an answer, between the threads that receive them and the thread that reads them.
 // Thread safety: all methods from any thread.
 class Body {
  public:
-  // Beyond bytes_max the receiver has to wait; where nobody reads before the end, it has to stop.
+  // Above bytes_max the receiver must wait. If no thread reads before the end, it must stop.
   explicit Body(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
+  // Whether put() leaves room.
   enum class Room { More, Full };
-  // Takes all of the bytes. Full: go on when on_room runs, on the reader's thread.
+  // Takes all bytes, or drops them after finish(). Full: the receiver continues when on_room runs,
+  // on the reader's thread or in finish().
   Room put(std::string_view bytes, std::function<void()> on_room);
-  // No more bytes come; failure: not all came.
+  // No more bytes follow. failure: the answer is incomplete. A receiver that waits continues. Later
+  // calls have no effect.
   void finish(std::optional<client::Failure> failure);
 
+  // What take() returns.
   struct Piece {
     std::string bytes;
     bool is_end = false;
-    std::optional<client::Failure> failure;  // after the bytes that came
+    // After the bytes that arrived.
+    std::optional<client::Failure> failure;
   };
-  // Bytes as soon as there are some, waiting no longer than that for them.
+  // Returns bytes as soon as there are some. Waits at most time_max.
   Piece take(Duration time_max);
-  // Waits for the end; false: it did not come in this time.
+  // Waits for the end. Returns false if it does not come within time_max.
   bool wait_for_end(Duration time_max);
-  // All that is there.
+  // Returns all bytes that have come, without waiting.
   Piece take_all();
-  // More came than the bound says.
+  // More bytes arrived than the limit allows.
   [[nodiscard]] bool is_over_full() const;
 
  private:
+  // The held bytes. Without bytes: the end, if it has come.
   Piece take_held() SL_REQUIRES(mutex_);
 
   const std::size_t bytes_max_;

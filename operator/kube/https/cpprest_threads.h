@@ -4,9 +4,10 @@
 
 namespace sightline::https {
 
-// Gives cpprestsdk four threads instead of the 40 it would start, and makes what its first users,
-// perhaps several threads, would make. Whoever uses the library calls this before; further calls
-// do nothing. Thread safety: from any thread.
+// Makes cpprestsdk start four threads instead of 40, and creates its global objects, which its
+// first users would otherwise create on several threads. Call it before any use of the library.
+// Further calls have no effect.
+// Thread safety: from any thread.
 void prepare_cpprest();
 
 }  // namespace sightline::https

@@ -35,10 +35,11 @@ namespace http = web::http;
 using http::client::http_client;
 using http::client::http_client_config;
 
-// Longer than any call and any silence of a watch: our own deadlines come before.
+// Longer than any call and any silence of a watch, so our own deadlines come first.
 constexpr std::chrono::minutes kSilenceMax{11};
-// For a request that was cancelled to say so.
+// How long a cancelled request may take to report its end.
 constexpr std::chrono::seconds kCancelTime{5};
+// A longer wait would look like a hang of this operator.
 constexpr std::uint32_t kRetryAfterMax = 600;
 
 Failure failure(Reason reason, std::string message) {
@@ -48,18 +49,20 @@ Failure failure(Reason reason, std::string message) {
   return made;
 }
 
-// What the library says that it could not do. What it could not connect for was not sent.
+// The failure that the library reports. Without a connection nothing was sent.
 Failure failure_of(const std::exception& error) {
   const std::string what = error.what();
   const auto says = [&](std::string_view text) { return what.find(text) != std::string::npos; };
   Failure made = failure(Reason::Unreachable, what);
   const auto* http_error = dynamic_cast<const http::http_exception*>(&error);
+  // The library has no codes for these failures, only texts.
   const bool is_connect = says("Failed to connect");
   if (is_connect && http_error != nullptr &&
       (http_error->error_code().value() == EHOSTUNREACH ||
        http_error->error_code().value() == ECONNREFUSED)) {
     made.reason = Reason::ConnectionRefused;
   }
+  // After a handshake the server may have the request.
   made.is_outcome_unknown = !is_connect && !says("resolving") && !says("handshake");
   return made;
 }
@@ -72,6 +75,7 @@ std::optional<Duration> retry_after_of(const http::http_response& response) {
   return std::chrono::seconds(std::min(*seconds, kRetryAfterMax));
 }
 
+// The library also offers old protocols, which are broken.
 void set_up(boost::asio::ssl::context& context, const config::TlsMaterial& tls) {
   context.set_options(boost::asio::ssl::context::default_workarounds |
                       boost::asio::ssl::context::no_sslv2 | boost::asio::ssl::context::no_sslv3 |
@@ -89,7 +93,7 @@ void set_up(boost::asio::ssl::context& context, const config::TlsMaterial& tls) 
                           boost::asio::ssl::context::pem);
 }
 
-// Why connections cannot be made with these; empty: they can.
+// Why no connection can be made with these. Empty: they are usable.
 std::string problem_of(const config::TlsMaterial& tls) {
   try {
     boost::asio::ssl::context context(boost::asio::ssl::context::sslv23);
@@ -100,7 +104,7 @@ std::string problem_of(const config::TlsMaterial& tls) {
   }
 }
 
-// A request under way.
+// An active request.
 struct Exchange {
   explicit Exchange(std::size_t bytes_max) : body(std::make_shared<Body>(bytes_max)) {}
 
@@ -123,10 +127,11 @@ struct Exchange {
       const MutexLock lock(mutex);
       failed = failure;
     }
+    // The reader must not wait for a body that never comes.
     body->finish(failure);
     changed.notify_all();
   }
-  // The head, or why there is none; nothing: neither in this time.
+  // The head, or why it will not come. Nothing: neither arrived within time_max.
   std::optional<Answer<HttpAnswer>> wait_for_head(Duration time_max) {
     const MutexLock lock(mutex);
     changed.wait_for(mutex, time_max, [this]() SL_REQUIRES(mutex) { return head || failed; });
@@ -150,7 +155,7 @@ class HttpsStream : public rest::Stream {
     if (piece.failure) return std::move(*piece.failure);
     return Piece{std::move(piece.bytes), piece.is_end};
   }
-  // Whoever reads sees the end, in order.
+  // The reader sees the end after the bytes.
   void cancel() override {
     exchange_->body->finish({});
     exchange_->cancel.cancel();
@@ -178,13 +183,14 @@ struct HttpsTransport::State {
   const std::stop_token stop;
 
   Mutex mutex;
-  std::shared_ptr<const config::TlsMaterial> asked SL_GUARDED_BY(mutex);   // for last
-  std::shared_ptr<const config::TlsMaterial> in_use SL_GUARDED_BY(mutex);  // that can be used
+  std::shared_ptr<const config::TlsMaterial> asked SL_GUARDED_BY(mutex);   // asked for last
+  std::shared_ptr<const config::TlsMaterial> in_use SL_GUARDED_BY(mutex);  // the last usable one
   std::shared_ptr<http_client> calls SL_GUARDED_BY(mutex);
 
   std::shared_ptr<http_client> make_client(std::shared_ptr<const config::TlsMaterial> tls) const {
     http_client_config config;
     config.set_timeout(std::chrono::duration_cast<utility::seconds>(kSilenceMax));
+    // A redirect could send the credentials to another server.
     config.set_max_redirects(0);
     config.set_validate_certificates(!options.is_insecure);
     config.set_ssl_context_callback(
@@ -192,8 +198,8 @@ struct HttpsTransport::State {
     return std::make_shared<http_client>(options.server, config);
   }
 
-  // The client of calls, or one of its own for a stream. Materials that cannot be used, as half of
-  // a pair that is being replaced, leave the ones before in use.
+  // The shared client of calls, or a new client for a stream. Unusable material leaves the earlier
+  // material in use, for example half of a pair during its replacement.
   Answer<std::shared_ptr<http_client>> client_for(
       const std::shared_ptr<const config::TlsMaterial>& tls, bool is_own) {
     const MutexLock lock(mutex);
@@ -202,8 +208,10 @@ struct HttpsTransport::State {
       const std::string problem = problem_of(*tls);
       if (problem.empty()) {
         in_use = tls;
+        // Dropped, not closed: calls under way still use the old client.
         calls = nullptr;
       } else if (in_use == nullptr) {
+        // Forgotten, so the next call tries the material again.
         asked = nullptr;
         return failure(Reason::Misconfigured, "TLS: " + problem);
       }
@@ -220,13 +228,13 @@ struct HttpsTransport::State {
     if (!request.body.empty()) message.set_body(request.body, request.content_type);
     for (const auto& [name, value] : request.headers) message.headers().add(name, value);
     for (const auto& [name, value] : presented.headers) message.headers().add(name, value);
-    // The library also takes the name in the server's certificate from here.
+    // The library also checks the server's certificate against this name.
     if (!options.tls_server_name.empty()) message.headers().add("Host", options.tls_server_name);
     message.set_response_stream(sink_into(body, is_stream));
     return message;
   }
 
-  // Sends it. Errors that the library has at once, it has later as well.
+  // Sends the request. An immediate error of the library also arrives later.
   void start(const std::shared_ptr<http_client>& client, const http::http_request& message,
              const std::shared_ptr<Exchange>& exchange) const {
     client->request(message, exchange->cancel.get_token())
@@ -244,7 +252,7 @@ struct HttpsTransport::State {
         });
   }
 
-  // Credentials, client, message, on its way.
+  // Reads credentials, makes client and message, and sends.
   Answer<std::shared_ptr<Exchange>> begin(const HttpRequest& request, bool is_stream,
                                           std::shared_ptr<http_client>& client) {
     if (stop.stop_requested()) return failure(Reason::Cancelled, "the process stops");
@@ -261,15 +269,17 @@ struct HttpsTransport::State {
     return exchange;
   }
 
+  // Ends a request that did not complete. Its outcome is unknown, because the server may have it.
   Failure give_up(Exchange& exchange, Reason reason, std::string message) const {
     exchange.cancel.cancel();
+    // The library may write into the body until it has reported the end.
     exchange.body->wait_for_end(kCancelTime);
     Failure made = failure(reason, std::move(message));
     made.is_outcome_unknown = true;
     return made;
   }
 
-  // The whole answer, once its head is there or is not.
+  // The whole answer, after its head has arrived or failed.
   Answer<HttpAnswer> finish(Exchange& exchange, Instant start, Duration time_max) {
     const auto left = [&] { return std::max(Duration::zero(), start + time_max - clock.now()); };
     auto head = exchange.wait_for_head(left());
@@ -283,6 +293,7 @@ struct HttpsTransport::State {
     Body::Piece all = exchange.body->take_all();
     if (all.failure) return std::move(*all.failure);
     answer.body = std::move(all.bytes);
+    // The credentials may be newer than the request, so its start decides.
     if (answer.status == 401) credentials.on_unauthorized(start);
     return answer;
   }
@@ -316,6 +327,7 @@ Answer<rest::Transport::Opened> HttpsTransport::open(const HttpRequest& request,
   if (!is_stream) {
     return Opened{SL_TRY(state_->finish(*exchange, start, time_max)), nullptr};
   }
+  // The stream has a stop callback of its own.
   on_stop.reset();
   return Opened{std::move(**head),
                 std::make_unique<HttpsStream>(exchange, std::move(client), state_->stop)};

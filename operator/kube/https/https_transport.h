@@ -14,18 +14,25 @@
 
 namespace sightline::https {
 
+// What a transport is made with.
 struct HttpsOptions {
-  std::string server;                      // "https://host:port", "http://…" for tests
-  std::string tls_server_name;             // empty: the server's host
-  bool is_insecure = false;                // the server's certificate is not looked at
-  std::size_t body_bytes_max = 64 << 20;   // of an answer
-  std::size_t stream_bytes_max = 1 << 20;  // of a watch, received and not read yet
+  // "https://host:port". "http://…" for tests.
+  std::string server;
+  // Empty: the server's host.
+  std::string tls_server_name;
+  // The server's certificate is not checked.
+  bool is_insecure = false;
+  // Of an answer.
+  std::size_t body_bytes_max = 64 << 20;
+  // The bytes of a watch that are received and not read yet.
+  std::size_t stream_bytes_max = 1 << 20;
 };
 
-// HTTP/1.1 over TLS by cpprestsdk. Calls share connections that are kept; every stream has its own.
-// New certificates or a new authority mean new connections. The library reads a chunk of an answer
-// whole before it can be counted, so that a server that lies in the size of a chunk is bounded by
-// the time that a call or a silent watch may last.
+// HTTP/1.1 over TLS with cpprestsdk. Calls share keep-alive connections. Each stream has its own. A
+// new certificate or authority means new connections.
+//
+// The library reads a chunk of an answer whole before it can be counted. For a server that lies
+// about the size of a chunk, only the time of a call or of a silent watch is a limit.
 // Thread safety: all methods from any thread.
 class HttpsTransport : public rest::Transport {
  public:

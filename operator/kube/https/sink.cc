@@ -11,7 +11,7 @@ namespace {
 
 using Buffer = concurrency::streams::details::streambuf_state_manager<std::uint8_t>;
 
-// The library's buffer, of which only writing in order is used.
+// A buffer of the library that only supports writing in order.
 class Sink : public Buffer {
  public:
   Sink(std::shared_ptr<Body> body, bool is_read_meanwhile)

@@ -8,11 +8,11 @@
 
 #include "operator/kube/https/body.h"
 
-// Included by the sources of this module only: it shows types of the library.
+// Only for the sources of this module, because it shows types of the library.
 namespace sightline::https {
 
-// Where the library writes an answer to. A body that is read meanwhile makes it wait when full;
-// one that is read at the end makes it fail.
+// The stream to which the library writes an answer. If the body is read meanwhile, a full body
+// makes the library wait. If it is read at the end, a full body makes it fail.
 concurrency::streams::ostream sink_into(std::shared_ptr<Body> body, bool is_read_meanwhile);
 
 }  // namespace sightline::https

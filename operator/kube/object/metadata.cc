@@ -31,6 +31,7 @@ std::string_view annotation_of(const Value& object, std::string_view name) {
 }
 
 std::string_view controller_uid_of(const Value& object) {
+  // The API server accepts only one owner with `controller`.
   for (const Value& owner : object.at({"metadata", "ownerReferences"}).items()) {
     if (owner["controller"].boolean().value_or(false)) return owner["uid"].text();
   }

@@ -8,8 +8,8 @@
 #include "operator/kube/object/resource.h"
 #include "operator/kube/object/value.h"
 
-// What every Kubernetes object says about itself. Pure. Views live as long as the object is not
-// changed; what is not said is empty.
+// The metadata that every Kubernetes object has. Pure. Views are valid while the object is
+// unchanged. A missing value is empty.
 namespace sightline::object {
 
 [[nodiscard]] Key key_of(const Value& object);
@@ -17,18 +17,19 @@ namespace sightline::object {
 [[nodiscard]] std::string_view resource_version_of(const Value& object);
 [[nodiscard]] std::string_view label_of(const Value& object, std::string_view name);
 [[nodiscard]] std::string_view annotation_of(const Value& object, std::string_view name);
-// UID of the owner that controls it.
+// The UID of the owner that controls the object.
 [[nodiscard]] std::string_view controller_uid_of(const Value& object);
+// Whether the object has a deletionTimestamp.
 [[nodiscard]] bool is_being_deleted(const Value& object);
 
-// Adds kind and apiVersion, which items of a list are without.
+// Adds kind and apiVersion, which the items of a list lack.
 void name_kind(Value& object, const Resource& resource);
 
-// The owner reference by which the garbage collector deletes an object after its owner.
+// An owner reference that makes the garbage collector delete an object after its owner.
 [[nodiscard]] Value controller_reference(const Value& owner);
 
-// Takes off what no reader of a cache wants and what may be half of an object: managedFields, and
-// the annotation of kubectl's client-side apply.
+// Removes managedFields and the annotation of kubectl's client-side apply. Readers of a cache do
+// not need them, and they may be half of the object.
 void strip_for_cache(Value& object);
 
 }  // namespace sightline::object

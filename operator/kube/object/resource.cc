@@ -5,6 +5,7 @@
 namespace sightline::object {
 namespace {
 
+// The unreserved characters of RFC 3986, section 2.3.
 bool is_unreserved(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '.' || c == '_' || c == '~';
@@ -37,6 +38,7 @@ std::string api_version_of(const Resource& resource) {
 }
 
 std::string collection_path_of(const Resource& resource, std::string_view name_space) {
+  // The core group has a path of its own.
   std::string path = resource.group.empty() ? "/api/" : "/apis/" + resource.group + "/";
   path += resource.version;
   if (resource.is_namespaced && !name_space.empty()) {

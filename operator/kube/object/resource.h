@@ -10,12 +10,15 @@
 
 namespace sightline::object {
 
-// A kind of objects of the API server, and where it keeps them.
+// A kind of objects, and where the API server keeps them.
 struct Resource {
-  std::string group;  // empty: the core group
+  // Empty: the core group.
+  std::string group;
   std::string version;
-  std::string plural;  // "deployments"
-  std::string kind;    // "Deployment"
+  // For example "deployments".
+  std::string plural;
+  // For example "Deployment".
+  std::string kind;
   bool is_namespaced = true;
 
   friend auto operator<=>(const Resource&, const Resource&) = default;
@@ -29,19 +32,20 @@ struct Key {
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
-// "namespace/name", or the name alone.
+// "namespace/name", or only the name.
 [[nodiscard]] std::string text_of(const Key& key);
 
-// "apps/v1", "v1": the apiVersion of its objects.
+// The apiVersion of its objects, for example "apps/v1" or "v1".
 [[nodiscard]] std::string api_version_of(const Resource& resource);
 
-// "/apis/apps/v1/namespaces/a/deployments"; without a namespace, those of all. Percent-encoded.
+// The path of a collection, for example "/apis/apps/v1/namespaces/a/deployments". Without a
+// namespace: of all namespaces. Percent-encoded.
 [[nodiscard]] std::string collection_path_of(const Resource& resource, std::string_view name_space);
-// The same with the object's name, and with a subresource ("status") unless that is empty.
+// The path of one object, and of its subresource ("status") if given.
 [[nodiscard]] std::string path_of(const Resource& resource, const Key& key,
                                   std::string_view subresource = {});
 
-// Text as it stands in a path segment or in the value of a query.
+// The text as a path segment or as the value of a query.
 [[nodiscard]] std::string percent_encoded(std::string_view text);
 
 }  // namespace sightline::object

@@ -19,7 +19,7 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 using Days = std::chrono::time_point<std::chrono::system_clock, days>;
 
-constexpr int kYearMax = 2261;  // what nanoseconds of 64 bits reach
+constexpr int kYearMax = 2261;  // the limit of 64-bit nanoseconds
 
 void append_padded(std::string& out, std::uint64_t number, std::size_t width) {
   const std::string digits = std::to_string(number);
@@ -45,7 +45,8 @@ std::string to_seconds_text(WallTime time) {
   return out;
 }
 
-// Takes a number of so many digits off the front; nothing when there are none, or too large a one.
+// Removes a number of this many digits from the front. Returns nothing if they are missing, or if
+// the number is above max.
 std::optional<int> take(std::string_view& text, std::size_t digits, std::uint32_t max) {
   if (text.size() < digits) return std::nullopt;
   const auto number = whole_number(text.substr(0, digits), max);
@@ -96,7 +97,7 @@ std::optional<nanoseconds> take_fraction(std::string_view& text) {
   return nanoseconds(count);
 }
 
-// "Z", "+02:00".
+// "Z" or an offset, for example "+02:00".
 std::optional<minutes> offset_of(std::string_view text) {
   if (text == "Z" || text == "z") return minutes(0);
   const bool is_negative = !text.empty() && text.front() == '-';
@@ -123,6 +124,7 @@ std::optional<WallTime> parse_timestamp(std::string_view text) {
   if (!date || !(take(text, 'T') || take(text, 't'))) return std::nullopt;
   const auto time = take_minutes(text);
   if (!time || !take(text, ':')) return std::nullopt;
+  // 60 is a leap second (RFC 3339, section 5.6).
   const auto second = take(text, 2, 60);
   if (!second) return std::nullopt;
   const auto fraction = take_fraction(text);

@@ -17,6 +17,7 @@ Value value_of(const json::Value& source) {
     case json::Kind::Bool:
       return source.boolean().value_or(false);
     case json::Kind::Number:
+      // Not as a double, which holds only 53 bits exactly.
       if (const auto whole = source.integer()) return *whole;
       return source.number().value_or(0);
     case json::Kind::String:
@@ -39,6 +40,7 @@ Value value_of(const json::Value& source) {
 }
 
 void append_number(std::string& out, auto number) {
+  // An integer has at most 20 characters, the shortest form of a double at most 24.
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.begin(), digits.end(), number).ptr;
   out.append(digits.begin(), end);
@@ -116,6 +118,7 @@ bool Value::erase(Path path) {
   if (path.size() == 0) return false;
   Value* place = this;
   for (const std::string_view* name = path.begin(); name + 1 != path.end(); ++name) {
+    // Checked first, because member() would create it.
     if (!place->contains(*name)) return false;
     place = &place->member(*name);
   }
@@ -168,6 +171,7 @@ void Value::write(std::string& out) const {
   } else if (const auto whole = integer()) {
     append_number(out, *whole);
   } else if (const auto real = number()) {
+    // JSON has no NaN and no infinity.
     append_number(out, std::isfinite(*real) ? *real : 0.0);
   } else if (is_string()) {
     json::append_quoted(out, text());

@@ -18,17 +18,18 @@
 
 namespace sightline::object {
 
-// A JSON value that can be changed: what Kubernetes objects are kept as. Names of members are
-// sorted, so that equal values have equal texts and the order in which they came tells nothing.
-// Reads of the wrong kind give an empty optional, an empty view or nothing to iterate.
-// Thread safety: as of a standard container.
+// A JSON value that can be changed, for Kubernetes objects. Its members are sorted by name, so
+// equal values have equal texts, independent of the source's order. Reading a value as the wrong
+// kind gives an empty optional, an empty view or an empty range.
+// Thread safety: the same as a standard container.
 class Value {
  public:
   using Items = std::vector<Value>;
   using Members = std::map<std::string, Value, std::less<>>;
   using Path = std::initializer_list<std::string_view>;
 
-  Value() = default;  // null
+  // Null.
+  Value() = default;
   // NOLINTBEGIN: literals are values
   Value(std::same_as<bool> auto boolean) : data_(boolean) {}
   Value(std::integral auto number) requires(!std::same_as<decltype(number), bool>)
@@ -40,14 +41,14 @@ class Value {
   Value(Items items) : data_(std::move(items)) {}
   Value(Members members) : data_(std::move(members)) {}
   // NOLINTEND
-  // An object with these members; of a name given twice the first one counts.
+  // An object with these members. Of equal names the first one counts.
   static Value object(std::initializer_list<Members::value_type> members = {}) {
     return Members(members);
   }
   static Value array(std::initializer_list<Value> items = {}) { return Items(items); }
 
-  // An object or array. Of duplicate names the last one counts. Errors: as json::Document::parse; a
-  // number that is no integer of 64 bits is kept as the nearest double.
+  // Parses an object or array. Of equal names the last one counts. A number beyond a 64-bit
+  // integer becomes the nearest double. Errors: see json::Document::parse().
   static Result<Value> parse(std::string text, const json::ParseLimits& limits = {});
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
@@ -61,31 +62,33 @@ class Value {
   [[nodiscard]] std::string_view text() const;
   [[nodiscard]] const Items& items() const;
   [[nodiscard]] const Members& members() const;
-  // Members of an object, elements of an array; 0 of others.
+  // The number of members or elements. 0 for other kinds.
   [[nodiscard]] std::size_t size() const;
 
-  // A null value where there is none. The reference lives as long as this value is not changed.
+  // The member of this name, or a null value. The reference is valid while this value is unchanged.
   [[nodiscard]] const Value& operator[](std::string_view name) const;
   [[nodiscard]] const Value& at(Path path) const;
   [[nodiscard]] bool contains(std::string_view name) const;
 
-  // The member of that name, made if there is none; what is no object becomes one.
+  // The member of this name. Creates it if it is missing. Turns a value of another kind into an
+  // object.
   Value& member(std::string_view name);
-  // Puts a value at the end of a path of names, with the objects above it.
+  // Sets the value at the end of a path of names. Creates the objects on the way.
   void set(Path path, Value value);
-  // Whether there was one.
+  // Removes a member. Returns whether it existed.
   bool erase(Path path);
-  // The elements of a member that is an array, moved out; none of others.
+  // Moves the elements of a member out. Empty if the member is no array.
   [[nodiscard]] Items take_items(std::string_view name) &&;
-  // What is no array becomes one.
+  // Adds an element. Turns a value of another kind into an array.
   void append(Value value);
-  // JSON Merge Patch (RFC 7386): null removes a member, objects are merged, the rest is replaced.
+  // Applies a JSON Merge Patch (RFC 7386): null removes a member, objects are merged, other values
+  // are replaced.
   void merge(const Value& patch);
 
-  // One line, names sorted. What is no UTF-8 is not written correctly.
+  // One line of JSON with sorted names. Text must be valid UTF-8.
   [[nodiscard]] std::string to_text() const;
 
-  // Order of members does not matter; 1 and 1.0 are the same number.
+  // The order of members does not matter. 1 and 1.0 are equal.
   friend bool operator==(const Value& left, const Value& right);
 
  private:

@@ -7,15 +7,19 @@
 
 namespace sightline::pace {
 
+// How the waits grow.
 struct BackoffOptions {
   Duration first{};
   double factor = 2;
   Duration max{};
-  double jitter = 0;       // each wait is up to so many times longer
-  Duration reset_after{};  // without a wait asked for, the next is the first again; 0: never
+  // Each wait is longer by a random factor, up to 1 + jitter.
+  double jitter = 0;
+  // After this time without a wait, the next is the first again. 0: never.
+  Duration reset_after{};
 };
 
-// Waits that grow with every failure. Pure; thread safety: none.
+// Waits that grow with each failure. Pure.
+// Thread safety: one thread at a time.
 class Backoff {
  public:
   explicit Backoff(const BackoffOptions& options) : options_(options), wait_(options.first) {}
@@ -29,7 +33,7 @@ class Backoff {
   Instant asked_at_{};
 };
 
-// wait, up to `jitter` times longer.
+// The wait, longer by a random factor of up to 1 + jitter.
 [[nodiscard]] Duration jittered(Duration wait, double jitter, Rng& rng);
 
 }  // namespace sightline::pace

@@ -6,20 +6,22 @@
 
 namespace sightline::pace {
 
-// So many at once, and so many a second after that. Whoever comes too early takes a place in the
-// future and is told how long to wait for it. Pure; thread safety: none.
+// Allows `burst` actions immediately, and then per_second more each second. An early caller
+// reserves a place in the future and learns how long to wait for it. Pure.
+// Thread safety: one thread at a time.
 class TokenBucket {
  public:
   // per_second > 0, burst >= 1.
   TokenBucket(double per_second, double burst) : per_second_(per_second), burst_(burst) {}
 
-  // Takes one; the time until it is there.
+  // Takes one token. Returns the time until it exists.
   Duration take(Instant now);
 
  private:
   const double per_second_;
   const double burst_;
-  double owed_ = 0;  // tokens taken of those that have grown back by at_; up to burst_ are there
+  // Tokens taken and not regrown by at_. Up to burst_ of them exist.
+  double owed_ = 0;
   Instant at_{};
 };
 

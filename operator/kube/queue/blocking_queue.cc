@@ -10,7 +10,7 @@
 namespace sightline::queue {
 namespace {
 
-// A wait without an item that becomes ready by time.
+// One wait, if no item has a time at which it becomes ready.
 constexpr std::chrono::minutes kLongWait{10};
 
 double seconds_of(Duration time) { return std::chrono::duration<double>(time).count(); }
@@ -31,6 +31,7 @@ BlockingQueue::BlockingQueue(std::string_view name, const RateLimits& limits, co
 
 void BlockingQueue::note_change() {
   ++changes_;
+  // The counter gets only the difference, because an add may be a duplicate.
   adds_.add(static_cast<double>(queue_.added_total() - adds_told_));
   adds_told_ = queue_.added_total();
   depth_gauge_.set(static_cast<double>(queue_.depth()));
@@ -89,6 +90,7 @@ std::optional<object::Key> BlockingQueue::take(const std::stop_token& stop) {
       queue_seconds_.observe(seconds_of(taken->waited));
       return std::move(taken->item);
     }
+    // Waits for any change, because an earlier item may have become the next.
     const std::size_t seen = changes_;
     const Instant until = queue_.next_ready().value_or(now + kLongWait);
     changed_.wait_until(mutex_, stop, system_clock().now() + (until - now),
@@ -114,6 +116,7 @@ std::size_t BlockingQueue::depth() const {
 
 void BlockingQueue::refresh_metrics() const {
   WorkQueue::Unfinished unfinished;
+  // The gauges have locks of their own.
   {
     const MutexLock lock(mutex_);
     unfinished = queue_.unfinished(clock_.now());

@@ -8,6 +8,7 @@ namespace sightline::queue {
 
 Duration RateLimiter::wait_after(std::size_t failures) const {
   Duration wait = limits_.item_first;
+  // The loop ends at the limit, so many failures cannot overflow the wait.
   for (std::size_t i = 1; i < failures && wait < limits_.item_max; ++i) wait *= 2;
   return std::min(wait, limits_.item_max);
 }
@@ -24,6 +25,7 @@ Instant RateLimiter::changed(const object::Key& item, Instant now) {
   if (found == failures_.end()) return now;
   Failures& failures = found->second;
   while (failures.count > 1 && wait_after(failures.count) > limits_.changed_max) --failures.count;
+  // From the last failure, not from now: further changes do not postpone the attempt.
   return std::max(now, failures.last + wait_after(failures.count));
 }
 

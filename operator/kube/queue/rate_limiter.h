@@ -12,30 +12,35 @@
 
 namespace sightline::queue {
 
+// How long items wait after failures.
 struct RateLimits {
-  Duration item_first = std::chrono::milliseconds(5);  // doubled with every failure of the item
+  // Doubles with each failure of the item.
+  Duration item_first = std::chrono::milliseconds(5);
   Duration item_max = std::chrono::seconds(30);
-  // Most that an item waits after its last failure where what it looks at has changed since. Once
-  // it has failed often it waits for half of it at least, lest work that fails and changes what it
-  // looks at is tried without a pause.
+  // The most that an item waits after its last failure if its object has changed since then. After
+  // many failures it waits at least half of this. Otherwise work that fails and changes its own
+  // object would repeat without a pause.
   Duration changed_max = std::chrono::seconds(1);
-  double overall_per_second = 10;  // of all items together
+  // Of all items together.
+  double overall_per_second = 10;
   double overall_burst = 100;
 };
 
-// How long an item that failed waits before it is tried again. Pure; thread safety: none.
+// Decides how long a failed item waits before the next attempt. Pure.
+// Thread safety: the caller's mutex guards it.
 class RateLimiter {
  public:
   explicit RateLimiter(const RateLimits& limits)
       : limits_(limits), overall_(limits.overall_per_second, limits.overall_burst) {}
 
-  // Counts a failure; the longer of what the item and what all items have to wait.
+  // Counts a failure. Returns the longer one of the item's wait and of the wait for all items.
   Duration next_wait(const object::Key& item, Instant now);
-  // What the item looks at has changed: it waits as if it had failed less often, changed_max at
-  // most. When it may be tried.
+  // The item's object has changed: the item waits as after fewer failures, at most changed_max.
+  // Returns the time of the next attempt.
   Instant changed(const object::Key& item, Instant now);
-  // It succeeded, or it is gone.
+  // The item succeeded, or its object is gone.
   void forget(const object::Key& item) { failures_.erase(item); }
+  // The failures of the item in a row.
   [[nodiscard]] std::size_t failures(const object::Key& item) const;
 
  private:

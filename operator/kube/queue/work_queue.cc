@@ -7,8 +7,11 @@
 namespace sightline::queue {
 
 void WorkQueue::add(const object::Key& item, Instant now) {
+  // An item that needs work already is not queued twice. Its waiting time counts from the first
+  // call.
   if (!dirty_.emplace(item, now).second) return;
   ++added_total_;
+  // An item under work comes back in done().
   if (!processing_.contains(item)) order_.push_back(item);
 }
 
@@ -28,6 +31,8 @@ void WorkQueue::add_rate_limited(const object::Key& item, Instant now, Duration 
 }
 
 void WorkQueue::add_changed(const object::Key& item, Instant now) {
+  // The change may be the work's own, for example a write. done() decides when the work's result is
+  // known.
   if (processing_.contains(item)) {
     changed_.insert(item);
   } else {
@@ -63,6 +68,7 @@ std::optional<Duration> WorkQueue::done(const object::Key& item, Instant now) {
   processing_.erase(taken);
   const auto dirty = dirty_.find(item);
   if (dirty != dirty_.end()) {
+    // The waiting time counts from here, because it could not be taken before.
     dirty->second = now;
     order_.push_back(item);
   }

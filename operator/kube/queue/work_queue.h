@@ -16,16 +16,18 @@
 
 namespace sightline::queue {
 
-// Names of objects to look at. However often one is added before it is taken, it is taken once; one
-// that is worked on is not taken by anybody else, and comes back if it was added meanwhile. Holds
-// no more than the distinct names that are added. Pure; thread safety: none.
+// The names of objects that need work. An item added repeatedly before it is taken is taken
+// once. While one thread works on an item, no other gets it. If it was added meanwhile, it comes
+// back afterwards. The size is limited by the number of distinct names. Pure.
+// Thread safety: the caller's mutex guards it.
 class WorkQueue {
  public:
   struct Taken {
     object::Key item;
-    Duration waited{};  // in the queue
+    // In the queue.
+    Duration waited{};
   };
-  // What is worked on at a moment.
+  // The work under way at one moment.
   struct Unfinished {
     Duration total{};
     Duration longest{};
@@ -33,32 +35,36 @@ class WorkQueue {
 
   explicit WorkQueue(const RateLimits& limits = {}) : limiter_(limits) {}
 
+  // Adds an item that needs work now.
   void add(const object::Key& item, Instant now);
-  // Of several such times for one item, the earliest counts.
+  // Adds an item at a later time. Of several times for one item, the earliest counts.
   void add_at(const object::Key& item, Instant now, Instant ready_at);
-  // After a failure; not sooner than after `at_least`.
+  // Adds an item after a failure, at the earliest after `at_least`.
   void add_rate_limited(const object::Key& item, Instant now, Duration at_least = {});
-  // What the item looks at has changed. One that fails waits for RateLimits::changed_max at most.
-  // While it is worked on the change may be its own: how that ended counts, see done().
+  // The item's object has changed. If the item has failed, it waits at most
+  // RateLimits::changed_max. While work on it is under way, the change may be its own, so the end
+  // of that work decides, see done().
   void add_changed(const object::Key& item, Instant now);
-  // Ends the count of an item's failures.
+  // Resets the count of an item's failures.
   void forget(const object::Key& item) { limiter_.forget(item); }
 
-  // The next item, oldest first, to be worked on until done() says so.
+  // The next item, oldest first. The work on it lasts until done().
   std::optional<Taken> take(Instant now);
-  // How long it was worked on; nothing if it was not.
+  // Ends the work on an item. Returns how long it took, or nothing if no work was under way.
   std::optional<Duration> done(const object::Key& item, Instant now);
 
-  // When the next of those that wait for a time is ready.
+  // When the next item with a time becomes ready.
   [[nodiscard]] std::optional<Instant> next_ready() const;
-  // Items that take() would give.
+  // The items that take() would give.
   [[nodiscard]] std::size_t depth() const { return order_.size(); }
+  // The items that wait for a time.
   [[nodiscard]] std::size_t waiting() const { return ready_at_.size(); }
   [[nodiscard]] std::size_t failures(const object::Key& item) const {
     return limiter_.failures(item);
   }
+  // The work under way now.
   [[nodiscard]] Unfinished unfinished(Instant now) const;
-  // Items that came into the queue.
+  // All items that came into the queue.
   [[nodiscard]] std::size_t added_total() const { return added_total_; }
 
  private:
@@ -66,11 +72,15 @@ class WorkQueue {
 
   RateLimiter limiter_;
   std::deque<object::Key> order_;
-  std::map<object::Key, Instant> dirty_;       // needs work, since when
-  std::map<object::Key, Instant> processing_;  // since when
-  std::set<object::Key> changed_;              // while they were worked on
+  // Needs work, and since when.
+  std::map<object::Key, Instant> dirty_;
+  // Since when.
+  std::map<object::Key, Instant> processing_;
+  // Changed while work on them was under way.
+  std::set<object::Key> changed_;
   std::map<object::Key, Instant> ready_at_;
-  std::set<std::pair<Instant, object::Key>> by_time_;  // the same, earliest first
+  // The same, earliest first.
+  std::set<std::pair<Instant, object::Key>> by_time_;
   std::size_t added_total_ = 0;
 };
 

@@ -17,7 +17,7 @@ using client::Reason;
 
 namespace {
 
-constexpr std::chrono::milliseconds kLookMax{200};  // a stop is noticed after
+constexpr std::chrono::milliseconds kLookMax{200};  // how soon it notices a stop
 constexpr Duration kRefreshAfter = std::chrono::minutes(1);
 
 }  // namespace
@@ -60,18 +60,20 @@ client::Answer<object::Value> EventRecorder::send(const EventWrite& write) {
 }
 
 void EventRecorder::write(const EventWrite& write, const std::stop_token& stop) {
+  // Nothing notifies these. Only a stop ends the wait early.
   Mutex mutex;
   StopCondVar never;
   for (int tries = 1;; ++tries) {
     const auto answer = send(write);
     if (answer.ok() || failed(answer, Reason::AlreadyExists)) return written_.add();
-    // What a server refuses, it refuses again.
+    // The server would refuse the same event again.
     const bool is_final = answer.error().status != 0 || failed(answer, Reason::NotLeading);
     if (is_final || tries == kWriteTriesMax || stop.stop_requested()) {
       failed_.add();
       return log(LogLevel::Debug, "an event cannot be written",
                  {{"problem", answer.error().message}});
     }
+    // 0.75 to 1.25 of kWriteRetry.
     const Duration wait = pace::jittered(kWriteRetry * 3 / 4, 2.0 / 3, rng_);
     const MutexLock lock(mutex);
     never.wait_until(mutex, stop, system_clock().now() + wait, []() { return false; });

@@ -16,24 +16,32 @@
 
 namespace sightline::recorder {
 
-inline constexpr std::size_t kHappeningsMax = 1000;  // that wait to be written
+// The most happenings that wait to be written.
+inline constexpr std::size_t kHappeningsMax = 1000;
+// The most attempts to write one event.
 inline constexpr int kWriteTriesMax = 12;
-inline constexpr Duration kWriteRetry = std::chrono::seconds(10);  // a quarter more or less
+// The pause between attempts, a quarter more or less.
+inline constexpr Duration kWriteRetry = std::chrono::seconds(10);
 
-// Tells users, in the background, what happens to objects. Whatever becomes of it, nobody else
-// notices: what finds no room or cannot be written is counted and left out.
+// Writes events about objects for users, in the background. A failure affects no other work: what
+// finds no room or cannot be written is counted and dropped.
 // Thread safety: record() from any thread.
 class EventRecorder {
  public:
-  // The others must outlive it. Its end drops what waits.
+  // The other arguments must outlive it. The destructor drops what waits.
   EventRecorder(Reporter reporter, client::ApiClient& api, const Clock& clock,
                 runtime::Metrics& metrics);
 
+  // Queues a happening. Never waits.
   void record(Happening happening);
 
  private:
+  // Writes happenings as they come, and counted series when they are due, until the stop.
   void run(const std::stop_token& stop);
+  // Writes one event, with pauses between attempts. Gives up if the server refuses it, or if this
+  // process does not lead.
   void write(const EventWrite& write, const std::stop_token& stop);
+  // One attempt. If the server has dropped the event of a series, it creates the event again.
   [[nodiscard]] client::Answer<object::Value> send(const EventWrite& write);
 
   client::ApiClient& api_;
@@ -42,9 +50,11 @@ class EventRecorder {
   const runtime::Counter failed_;
   const runtime::Counter dropped_;
   BoundedQueue<Happening> waiting_{kHappeningsMax};
-  EventSeries series_;   // of the thread
-  Rng rng_;              // of the thread
-  WorkerThread thread_;  // last: it uses all of the above
+  // Only the thread uses these two.
+  EventSeries series_;
+  Rng rng_;
+  // Last, because it uses all members above.
+  WorkerThread thread_;
 };
 
 }  // namespace sightline::recorder

@@ -25,15 +25,16 @@ Value reference_to(const Value& object) {
                         {"resourceVersion", object.at({"metadata", "resourceVersion"})}});
 }
 
-// What makes happenings equal. The note is no part of it: that of the first is kept.
+// What makes two happenings equal. The note does not count: the first one's note stays.
 std::string series_key(const Happening& happening) {
   Value regarding = reference_to(happening.regarding);
+  // Each change of the object has a new version, which would start a new series.
   regarding.erase({"resourceVersion"});
   return Value::array({happening.is_warning, happening.reason, happening.action, regarding})
       .to_text();
 }
 
-// Events of objects of the whole cluster stand in this namespace.
+// The namespace of events about objects of the whole cluster.
 std::string namespace_of(const Value& object) {
   const object::Key key = object::key_of(object);
   return key.name_space.empty() ? "default" : key.name_space;
@@ -50,6 +51,7 @@ Value EventSeries::event_of(WallTime wall, const Happening& happening) const {
   const std::uint64_t nanoseconds = static_cast<std::uint64_t>(wall.time_since_epoch().count());
   Value event;
   object::name_kind(event, event_resource());
+  // As client-go names events: the name of the object, and the time in hexadecimal.
   event.set({"metadata", "name"},
             object::key_of(happening.regarding).name + "." + to_hex(nanoseconds));
   event.set({"metadata", "namespace"}, namespace_of(happening.regarding));

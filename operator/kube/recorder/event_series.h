@@ -17,46 +17,57 @@
 
 namespace sightline::recorder {
 
+// The limits of a note, and of series in memory. Then how often a counted series is written, and
+// the silence that ends it.
 inline constexpr std::size_t kNoteBytesMax = 1024;
 inline constexpr std::size_t kSeriesMax = 4096;
 inline constexpr Duration kSeriesRefresh = std::chrono::minutes(30);
 inline constexpr Duration kSeriesSilence = std::chrono::minutes(6);
 
-// Something that users are told of about an object.
+// Something about an object that users should see.
 struct Happening {
-  object::Value regarding;  // the object
+  // The object.
+  object::Value regarding;
   bool is_warning = false;
-  std::string reason;  // "ScaledUp"
-  std::string action;  // "Scale"
-  std::string note;    // for people
+  // For example "ScaledUp".
+  std::string reason;
+  // For example "Scale".
+  std::string action;
+  // For people.
+  std::string note;
 };
 
-// Who tells.
+// Who reports.
 struct Reporter {
-  std::string controller;  // "sightline.dev/operator"
-  std::string instance;    // of this process
+  // For example "sightline.dev/operator".
+  std::string controller;
+  // The name of this process.
+  std::string instance;
 };
 
-// events.k8s.io/v1.
+// The resource of events, events.k8s.io/v1.
 [[nodiscard]] const object::Resource& event_resource();
 
-// A write: an event that is new, or a merge patch of an older one.
+// A write: a new event, or a merge patch of an earlier one.
 struct EventWrite {
   bool is_new = true;
   object::Key key;
   object::Value body;
-  object::Value whole;  // of a patch: the event, for when it is not there any more
+  // Of a patch: the whole event, in case it does not exist any more.
+  object::Value whole;
 };
 
-// Makes one event of equal happenings, by the rules of client-go: the first repetition is written,
-// later ones are counted and written every half hour and at the end, which is six minutes of
-// silence. Beyond kSeriesMax the oldest series are forgotten. Pure; thread safety: none.
+// Combines equal happenings to one event, by the rules of client-go. The first repetition is
+// written. Later ones are counted, and written every half hour and at the end, after six minutes of
+// silence. Above kSeriesMax the oldest series are dropped. Pure.
+// Thread safety: one thread at a time.
 class EventSeries {
  public:
   explicit EventSeries(Reporter reporter) : reporter_(std::move(reporter)) {}
 
+  // The write that a happening causes, if any.
   std::optional<EventWrite> on_happening(Instant now, WallTime wall, const Happening& happening);
-  // What time brings: every minute or so.
+  // The writes that are due by time. Call it about every minute.
   std::vector<EventWrite> refresh(Instant now);
 
  private:

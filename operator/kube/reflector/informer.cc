@@ -17,7 +17,7 @@ using client::Failure;
 
 namespace {
 
-// How long one look at a watch lasts: clocks of tests move meanwhile.
+// The length of one read of a watch, because the clocks of tests move during it.
 constexpr std::chrono::seconds kLookMax{5};
 
 }  // namespace
@@ -63,9 +63,11 @@ void Informer::on_list_failed(const Failure& failure) {
   if (!options_.is_optional || !is_missing) {
     log(LogLevel::Warn, "objects cannot be listed",
         {{"resource", options_.resource.plural}, {"problem", failure.message}});
+    // Only the first time, or the log would repeat it for ever.
   } else if (!has_synced() || is_known()) {
     log(LogLevel::Info, "a kind that is not needed is not there; it is looked for again",
         {{"resource", options_.resource.plural}, {"problem", failure.message}});
+    // Objects of a deleted kind are gone too.
     apply({.what = StoreChange::What::Replace, .objects = {}});
     set_known(false);
   }
@@ -120,8 +122,10 @@ void Informer::watch(const WantWatch& want, const std::stop_token& stop) {
   }
   reflector_.on_watch_opened(now);
   client::Watch& stream = **opened;
+  // A stop must end a read that waits for the server.
   const std::stop_callback cancel(stop, [&stream] { stream.cancel(); });
   const End end = follow(stream, stop);
+  // The server would keep an abandoned watch open.
   stream.cancel();
   count_watch(end.is_said ? "error" : end.failure ? client::name_of(end.failure->reason) : "ended");
   if (!end.is_said) reflector_.on_watch_ended(clock_.now(), end.failure);
@@ -139,6 +143,7 @@ Informer::End Informer::follow(client::Watch& watch, const std::stop_token& stop
     if (!event.ok()) return {.is_said = false, .failure = std::move(event).error()};
     if (event->what == client::WatchEvent::What::Ended) return {};
     if (event->what == client::WatchEvent::What::Silent) continue;
+    // An ERROR carries a Status, which is needed whole.
     if (event->type != "ERROR") strip(event->object);
     auto seen = reflector_.on_event(clock_.now(), event->type, std::move(event->object));
     if (seen.is_unknown) {
@@ -151,16 +156,17 @@ Informer::End Informer::follow(client::Watch& watch, const std::stop_token& stop
   return {};
 }
 
-// At once: what is kept of a list of thousands must not first be there whole.
+// Object by object, so a list of thousands is never in memory whole.
 void Informer::strip(object::Value& object) const {
   object::strip_for_cache(object);
   if (options_.trim) options_.trim(object);
 }
 
 void Informer::apply(StoreChange change) {
+  // Reads the size before and after, because a change may replace all objects.
   const auto before = static_cast<double>(store_.size());
   const std::vector<Change> changes = store_.apply(std::move(change));
-  // Of one resource there may be informers for several namespaces.
+  // A resource may have informers for several namespaces, so the gauge adds up.
   metrics_.gauge(contract::kReflectorObjects, {options_.resource.plural})
       .add(static_cast<double>(store_.size()) - before);
   if (!options_.on_change) return;

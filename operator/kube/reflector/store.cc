@@ -33,6 +33,7 @@ void Store::set_indexed(const object::Key& key, const object::Value& object, boo
       } else {
         keys.erase(key);
       }
+      // A value that no object has must not stay in memory.
       if (keys.empty()) index.keys.erase(value);
     }
   }
@@ -41,6 +42,7 @@ void Store::set_indexed(const object::Key& key, const object::Value& object, boo
 void Store::put(const object::Key& key, ObjectPtr object, std::vector<Change>& changes) {
   ObjectPtr& place = objects_[key];
   ObjectPtr before = place;
+  // A new list brings many unchanged objects. They must cause no work.
   if (before != nullptr && is_same_state(*before, *object)) return;
   if (before != nullptr) set_indexed(key, *before, false);
   set_indexed(key, *object, true);
@@ -58,6 +60,7 @@ void Store::take_out(const object::Key& key, bool is_final_state_unknown,
 }
 
 std::vector<Change> Store::apply(StoreChange change) {
+  // Made before the lock, so readers wait less.
   std::vector<std::pair<object::Key, ObjectPtr>> objects;
   objects.reserve(change.objects.size());
   for (object::Value& object : change.objects) {
@@ -67,6 +70,7 @@ std::vector<Change> Store::apply(StoreChange change) {
   std::vector<Change> changes;
   const MutexLock lock(mutex_);
   if (change.what == StoreChange::What::Replace) {
+    // What the list lacks was deleted while no watch could see it.
     Keys gone;
     for (const auto& [key, object] : objects_) gone.insert(gone.end(), key);
     for (const auto& [key, object] : objects) gone.erase(key);

@@ -5,6 +5,7 @@
 namespace sightline::rest {
 
 void LineSplitter::add(std::string_view bytes) {
+  // Drops the returned lines once for each piece. next() would move the rest once for each line.
   held_.erase(0, at_);
   searched_ -= at_;
   at_ = 0;
@@ -15,6 +16,7 @@ std::optional<std::string> LineSplitter::next() {
   while (!is_too_long()) {
     const std::size_t end = held_.find('\n', searched_);
     if (end == std::string::npos) {
+      // The next call does not search these bytes again.
       searched_ = held_.size();
       return std::nullopt;
     }

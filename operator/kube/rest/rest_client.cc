@@ -26,14 +26,14 @@ namespace {
 
 constexpr std::string_view kAccept = "Accept";
 constexpr std::string_view kJson = "application/json";
-// Nothing else will do: without the right to read the rest, or the wish to hold it.
+// Accepts only metadata: without the right to read the rest, or to keep it out of memory.
 constexpr std::string_view kMetadata =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 constexpr std::string_view kMetadataList =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 constexpr std::string_view kApplyPatch = "application/apply-patch+yaml";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
-// For a connection that broke; the server said nothing.
+// The wait after a broken connection, for which the server gave no time.
 constexpr std::chrono::seconds kBrokenWait{1};
 
 Failure failure(Reason reason, std::string message) {
@@ -47,7 +47,7 @@ double seconds_of(Duration time) { return std::chrono::duration<double>(time).co
 
 bool is_read(const std::string& method) { return method == "GET"; }
 
-// A query that grows: "?a=b&c=d"; empty values are left out.
+// A query, built step by step: "?a=b&c=d". Leaves out empty values.
 class Query {
  public:
   Query& add(std::string_view name, std::string_view value) {
@@ -81,10 +81,12 @@ HttpRequest with_body(HttpRequest request, const Value& body, std::string_view t
   return request;
 }
 
-// What an answer means that is no success; unknown: it may have been carried out all the same.
+// The meaning of an answer without success. Unknown: the server may have carried the request
+// out.
 Failure refusal_of(const HttpAnswer& answer, bool is_write) {
   Failure refused = client::failure_of(answer.status, answer.body);
   if (answer.retry_after) refused.retry_after = answer.retry_after;
+  // A server or proxy may have failed after the write was done.
   const bool is_doubtful = answer.status == 500 || answer.status == 502 || answer.status == 504;
   refused.is_outcome_unknown = is_write && is_doubtful;
   return refused;
@@ -96,6 +98,7 @@ std::string_view name_of(client::Propagation propagation) {
 }
 
 Failure malformed(bool is_write, std::string message) {
+  // The write may have been done, although its answer is unusable.
   Failure made = failure(Reason::Malformed, std::move(message));
   made.is_outcome_unknown = is_write;
   return made;
@@ -115,9 +118,12 @@ std::function<bool(Duration)> stoppable_pause(std::stop_token stop) {
 
 std::optional<Duration> retry_wait(const std::string& method, const Answer<HttpAnswer>& answer) {
   if (!answer.ok()) {
+    // A broken GET has no effect on the server, so it may be repeated. A write may have been done
+    // already.
     if (failed(answer, Reason::Unreachable) && is_read(method)) return kBrokenWait;
     return std::nullopt;
   }
+  // Without Retry-After the server does not ask for a retry.
   const bool is_asked_for = answer->status == 429 || answer->status >= 500;
   return is_asked_for ? answer->retry_after : std::nullopt;
 }
@@ -141,7 +147,7 @@ Answer<Done> RestClient::admit(const std::string& method) {
   if (wait > Duration::zero() && options_.pause && !options_.pause(wait)) {
     return failure(Reason::Cancelled, "the process stops");
   }
-  // After all waiting: what was true before it may be so no more.
+  // After all waiting, because the leadership may have ended meanwhile.
   if (!is_read(method) && options_.may_write && !options_.may_write()) {
     return failure(Reason::NotLeading, "this process does not lead: nothing was written");
   }
@@ -173,11 +179,13 @@ Answer<HttpAnswer> RestClient::send(HttpRequest request) {
   add_headers(request);
   const bool is_write = !is_read(request.method);
   for (int retries = 0;; ++retries) {
+    // For each attempt, because each one costs the server.
     SL_TRY(admit(request.method));
     const Instant start = clock_.now();
     auto answer = transport_.exchange(request, options_.call_timeout);
     count(request, answer, clock_.now() - start);
     const auto wait = retry_wait(request.method, answer);
+    // A longer wait would block the thread. The caller has other work meanwhile.
     if (wait && *wait <= options_.retry_wait_max && retries < options_.retries_max) {
       const std::string code = answer.ok() ? std::to_string(answer->status) : "<error>";
       metrics_.counter(contract::kRestRetriesTotal, {code, request.method, options_.host}).add();
@@ -231,6 +239,7 @@ Answer<List> RestClient::list(const Resource& resource, const client::ListOption
   list.resource_version = object::resource_version_of(answer);
   list.continue_from = answer.at({"metadata", "continue"}).text();
   list.items = std::move(answer).take_items("items");
+  // Items of a list lack kind and apiVersion, which readers of the cache need.
   for (Value& item : list.items) object::name_kind(item, resource);
   return list;
 }
@@ -256,6 +265,7 @@ Answer<std::unique_ptr<client::Watch>> RestClient::watch(const Resource& resourc
         clock_.now() - start);
   if (!opened.ok()) {
     Failure failed = std::move(opened).error();
+    // A read changes nothing on the server.
     failed.is_outcome_unknown = false;
     return failed;
   }
@@ -295,6 +305,7 @@ Answer<Done> RestClient::remove(const Resource& resource, const Key& key,
   auto body = Value::object({{"apiVersion", "v1"},
                              {"kind", "DeleteOptions"},
                              {"propagationPolicy", name_of(options.propagation)}});
+  // Without preconditions a new object of the same name would be deleted.
   if (!options.uid.empty()) body.set({"preconditions", "uid"}, options.uid);
   if (!options.resource_version.empty()) {
     body.set({"preconditions", "resourceVersion"}, options.resource_version);

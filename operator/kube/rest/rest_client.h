@@ -19,37 +19,44 @@
 
 namespace sightline::rest {
 
+// What a client is made with.
 struct RestOptions {
-  // "sightline-operator/1.2.3 (linux/amd64) 0123abc/mmr": what audit logs and priorities go by.
+  // "sightline-operator/1.2.3 (linux/amd64) 0123abc/mmr". Audit logs and priority levels use it.
   std::string user_agent;
-  std::string host;  // label of metrics
-  // Of a call, each time that it is sent, and of a watch until it begins. A lease's client has a
-  // shorter one.
+  // A label of the metrics.
+  std::string host;
+  // The limit of each attempt of a call, and of a watch until it begins. The client of a Lease has
+  // a shorter one.
   Duration call_timeout = std::chrono::seconds(30);
-  int retries_max = 10;                               // when the server asks for them
-  Duration retry_wait_max = std::chrono::seconds(5);  // a longer one is left to the caller
-  std::size_t line_bytes_max = 8 << 20;               // of a watch
-  std::optional<double> requests_per_second;          // nothing: as many as the server takes
+  // Retries when the server requests them.
+  int retries_max = 10;
+  // After a longer wait the caller must retry itself.
+  Duration retry_wait_max = std::chrono::seconds(5);
+  // Of a line of a watch.
+  std::size_t line_bytes_max = 8 << 20;
+  // Nothing: as many as the server accepts.
+  std::optional<double> requests_per_second;
   double requests_burst = 10;
-  // Asked right before a request that changes something is sent, each time; empty: may.
+  // Asked directly before each attempt of a request that changes something. Empty: it may.
   std::function<bool()> may_write;
-  // Waits; false: the process stops, and the call with it.
+  // Waits. Returns false if the process stops, which also ends the call.
   std::function<bool(Duration)> pause;
 };
 
-// Waits that a stop ends.
+// A pause() that a stop ends.
 [[nodiscard]] std::function<bool(Duration)> stoppable_pause(std::stop_token stop);
 
-// How long to wait before a request is sent again; nothing: it is not. Sent again is what the
-// server asks for with Retry-After, on 429 and 5xx, and a GET whose connection broke. Pure.
+// How long to wait before a request is sent again. Nothing: do not send it again. Requests are
+// repeated if the server sends Retry-After, on 429 and on 5xx. So is a GET whose connection broke.
+// Pure.
 [[nodiscard]] std::optional<Duration> retry_wait(const std::string& method,
                                                  const client::Answer<HttpAnswer>& answer);
 
-// The API server behind a Transport.
+// Calls the API server through a Transport. Repeats requests as retry_wait() says.
 // Thread safety: all methods from any thread.
 class RestClient : public client::ApiClient {
  public:
-  // The others must outlive it.
+  // The other arguments must outlive it.
   RestClient(RestOptions options, Transport& transport, const Clock& clock,
              runtime::Metrics& metrics);
 
@@ -72,11 +79,15 @@ class RestClient : public client::ApiClient {
                               const client::DeleteOptions& options) override;
 
  private:
+  // Sends a request, with retries. Counts each attempt.
   client::Answer<HttpAnswer> send(HttpRequest request);
+  // Like send(), for an answer that must be a JSON object.
   client::Answer<object::Value> send_for_object(HttpRequest request);
-  // Waits for its turn, and asks whether it may be sent at all.
+  // Waits for the request's turn, and checks whether it may be sent.
   client::Answer<Done> admit(const std::string& method);
+  // Counts a request with the metrics of client-go.
   void count(const HttpRequest& request, const client::Answer<HttpAnswer>& answer, Duration took);
+  // Adds Accept and User-Agent. Keeps an Accept that the request has already.
   void add_headers(HttpRequest& request) const;
 
   const RestOptions options_;

@@ -35,16 +35,19 @@ Answer<WatchEvent> event_of(std::string line) {
 Answer<WatchEvent> RestWatch::next(Duration time_max) {
   for (;;) {
     if (auto line = lines_.next()) return event_of(std::move(*line));
+    // A server that never ends a line must not fill the memory.
     if (lines_.is_too_long()) {
       return failure(Reason::LimitExceeded, "a line of the watch is too long");
     }
     auto piece = SL_TRY(stream_->read(time_max));
     if (piece.is_end) {
+      // The server ends each event with a line end, so a rest means a broken connection.
       if (lines_.has_rest()) {
         return failure(Reason::Unreachable, "the watch was cut in the middle of a line");
       }
       return WatchEvent{WatchEvent::What::Ended, {}, {}};
     }
+    // The caller looks for a stop and calls again.
     if (piece.bytes.empty()) return WatchEvent{};
     lines_.add(piece.bytes);
   }

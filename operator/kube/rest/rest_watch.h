@@ -12,7 +12,8 @@
 
 namespace sightline::rest {
 
-// A watch as the API server sends it: JSON objects, one a line.
+// A watch in the API server's form: one JSON object a line.
+// Thread safety: next() from one thread, cancel() from any.
 class RestWatch : public client::Watch {
  public:
   RestWatch(std::unique_ptr<Stream> stream, std::size_t line_bytes_max)
