@@ -38,6 +38,7 @@ std::string image_counts(const AnswerUsage& usage) {
   return "{\"image\":" + text(usage.image_tokens) + "}";
 }
 
+// A whole answer has every member, with null for a count that does not apply.
 std::string whole_usage(const AnswerUsage& usage, AnswerKind kind) {
   const bool chat = kind == AnswerKind::Chat;
   return counts(usage) +
@@ -47,7 +48,7 @@ std::string whole_usage(const AnswerUsage& usage, AnswerKind kind) {
          "},\"completion_tokens_details\":null}";
 }
 
-// In streams null members are left out.
+// Streams leave members with the value null out.
 std::string final_usage(const AnswerUsage& usage, AnswerKind kind) {
   std::string out =
       counts(usage) + ",\"prompt_tokens_details\":{\"cached_tokens\":" + text(usage.cached_tokens);
@@ -110,6 +111,7 @@ std::string AnswerStream::event(std::string_view choices, std::string_view rest)
 }
 
 std::string AnswerStream::opening(std::size_t index, const AnswerUsage& usage) const {
+  // A chat stream begins with a chunk that has the role. A completion stream begins with a token.
   if (head_.kind == AnswerKind::Completion) return {};
   const std::string choice = "{\"index\":" + text(index) +
                              ",\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
@@ -140,6 +142,7 @@ std::string AnswerStream::token(const Token& token, const AnswerUsage& usage) co
   if (options_.continuous_usage) {
     rest = ",\"usage\":" + counts(usage) + ",\"completion_tokens_details\":null}";
   }
+  // With include_usage the usage chunk has the fingerprint instead.
   if (chat && token.last && !options_.include_usage) rest += "," + std::string(kFingerprint);
   return event(choice, rest);
 }

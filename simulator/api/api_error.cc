@@ -12,6 +12,7 @@ std::string text(std::string_view part) { return std::string(part); }
 std::string_view type_of(const Error& error) {
   if (error.blame != Blame::Client) return "InternalServerError";
   if (error.code == ErrorCode::NotFound) return "NotFoundError";
+  // vLLM's schema check writes this type as two words. Its other checks write one word.
   return error.code == ErrorCode::Corrupt ? "Bad Request" : "BadRequestError";
 }
 

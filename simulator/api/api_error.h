@@ -9,27 +9,40 @@
 
 namespace sightline::api {
 
-// Errors of a vLLM 0.32 server in its own words. Error stands for them as follows: blame Client
-// with NotFound is a 404 NotFoundError, with Corrupt a 400 of the schema check ("Bad Request"),
-// with any other code a 400 BadRequestError; every other blame is a 500 InternalServerError.
+// The errors of a vLLM 0.32 server, with its messages. An Error with Blame::Client has one of these
+// forms:
+// - NotFound: 404 NotFoundError.
+// - Corrupt: 400 of the schema check ("Bad Request").
+// - Any other code: 400 BadRequestError.
+//
+// An Error with another blame is a 500 InternalServerError.
 
-// The message with " (parameter=…)" at its end, and param set: checks of single fields.
+// Returns an error of a check of one field. The message ends with " (parameter=…)", and `param` is
+// set.
 Error parameter_error(std::string_view message, std::string_view param);
-// The same with the refused value: " (parameter=…, value=…)".
+// The same with the rejected value: " (parameter=…, value=…)".
 Error value_error(std::string_view message, std::string_view param, std::string_view value);
 
-// One finding of the schema check, as Pydantic 2 puts it.
+// One finding of the schema check, as Pydantic 2 reports it.
 struct SchemaFinding {
-  std::string_view type;   // "missing"
-  std::string_view where;  // "body.messages"
+  // For example "missing".
+  std::string_view type;
+  // For example "body.messages".
+  std::string_view where;
   std::string_view message;
-  std::string input;  // how Python shows the value
+  // The value as Python shows it.
+  std::string input;
+  // The error text of Pydantic's `ctx`. Empty: the finding has no `ctx`.
   std::string_view context = {};
 };
+// Returns the error of the schema check with this single finding.
 Error schema_error(const SchemaFinding& finding);
 
-// HTTP status, and {"error":{"message","type","param","code"}}.
+// Returns the HTTP status of an error: 400, 404 or 500.
 int status_of(const Error& error);
+// Returns the JSON body {"error":{"message","type","param","code"}}. `param` is null if it is
+// empty,
+// and `code` is the status.
 std::string body_of(const Error& error);
 
 }  // namespace sightline::api

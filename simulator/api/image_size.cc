@@ -18,7 +18,7 @@ namespace {
 
 using MaybeSize = std::optional<ImageSize>;
 
-// Pillow's limit on pixels, above which opening a file fails (DecompressionBombError).
+// Pillow's limit for pixels. Opening a larger file fails (DecompressionBombError).
 constexpr std::uint64_t kPixelsMax = 178'956'970;
 constexpr std::size_t kExifEntriesMax = 1024;
 
@@ -27,11 +27,12 @@ bool begins_with(ByteView bytes, std::string_view prefix) {
 }
 
 std::optional<ByteView> slice(ByteView bytes, std::size_t offset, std::size_t size) {
+  // Offsets and sizes come from the file. The check subtracts, because their sum could overflow.
   if (offset > bytes.size() || bytes.size() - offset < size) return std::nullopt;
   return bytes.subspan(offset, size);
 }
 
-// Orientation (tag 0x0112) of a TIFF block, 1 to 8; 1 if it has none.
+// Returns the orientation (tag 0x0112) of a TIFF block, from 1 to 8. Without one it returns 1.
 int tiff_orientation(ByteView tiff) {
   const bool little = begins_with(tiff, "II");
   if (tiff.size() < 8 || !(little || begins_with(tiff, "MM"))) return 1;
@@ -57,13 +58,14 @@ int tiff_orientation(ByteView tiff) {
   return 1;
 }
 
-// The same behind the "Exif\0\0" that JPEG has in front.
+// The same for a block that may begin with "Exif\0\0", as in JPEG files.
 int exif_orientation(ByteView exif) {
   const std::string_view prefix("Exif\0\0", 6);
   return tiff_orientation(begins_with(exif, prefix) ? exif.subspan(prefix.size()) : exif);
 }
 
 ImageSize turned(ImageSize size, int orientation) {
+  // The orientations 5 to 8 turn the image by 90 degrees.
   if (orientation >= 5) std::swap(size.width, size.height);
   return size;
 }
@@ -95,15 +97,18 @@ struct JpegFailure {
   std::jmp_buf back;
 };
 
-// libjpeg reports errors by a jump out of its call, so no object with a destructor may live here.
+// libjpeg reports errors by a jump out of its call. Therefore no object with a destructor may live
+// in this function.
 bool read_jpeg_header(jpeg_decompress_struct& jpeg, JpegFailure& failure, ByteView file) {
   jpeg.err = jpeg_std_error(&failure.base);
   failure.base.error_exit = [](j_common_ptr common) {
     std::longjmp(reinterpret_cast<JpegFailure*>(common->err)->back, 1);
   };
+  // By default libjpeg prints its warnings to stderr.
   failure.base.output_message = [](j_common_ptr) {};
   if (setjmp(failure.back) != 0) return false;
   jpeg_create_decompress(&jpeg);
+  // EXIF data is in an APP1 segment. By default libjpeg drops these segments.
   jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xffff);
   jpeg_mem_src(&jpeg, file.data(), file.size());
   return jpeg_read_header(&jpeg, TRUE) == JPEG_HEADER_OK;
@@ -122,6 +127,7 @@ MaybeSize jpeg_size(ByteView file) {
       break;
     }
   }
+  // This also runs after an error. In a zeroed struct libjpeg finds nothing to free.
   jpeg_destroy_decompress(&jpeg);
   return size;
 }
@@ -136,6 +142,7 @@ MaybeSize webp_size(ByteView file) {
     const auto content = slice(file, at + 8, bytes);
     if (!content) break;
     if (begins_with(file.subspan(at), "EXIF")) return turned(size, exif_orientation(*content));
+    // A RIFF chunk of odd size has one byte of padding.
     at += 8 + bytes + (bytes & 1U);
   }
   return size;
@@ -145,8 +152,9 @@ MaybeSize gif_size(ByteView file) {
   if (file.size() < 13) return std::nullopt;
   ImageSize size{load_le16(file.data() + 6), load_le16(file.data() + 8)};
   const unsigned flags = file[10];
+  // Bit 7 announces a global colour table, of 2^(n+1) colours with 3 bytes each.
   std::size_t at = 13 + ((flags & 0x80U) != 0 ? std::size_t{3} << ((flags & 7U) + 1) : 0);
-  // Extensions, each a chain of sub-blocks, stand before the first frame.
+  // Extensions precede the first frame. Each is a chain of sub-blocks.
   while (at + 2 <= file.size() && file[at] == 0x21) {
     at += 2;
     while (at < file.size() && file[at] != 0) at += std::size_t{file[at]} + 1;
@@ -155,6 +163,7 @@ MaybeSize gif_size(ByteView file) {
   const auto frame = slice(file, at, 10);
   if (!frame || (*frame)[0] != 0x2c) return std::nullopt;
   const std::uint8_t* p = frame->data();
+  // The first frame may exceed the screen. The canvas then grows until it contains the frame.
   size.width = std::max<std::uint32_t>(size.width, load_le16(p + 1) + load_le16(p + 5));
   size.height = std::max<std::uint32_t>(size.height, load_le16(p + 3) + load_le16(p + 7));
   return size;
@@ -163,11 +172,12 @@ MaybeSize gif_size(ByteView file) {
 MaybeSize bmp_size(ByteView file) {
   if (file.size() < 26) return std::nullopt;
   const std::uint32_t header_bytes = load_le32(file.data() + 14);
+  // The oldest header form (OS/2) has sides of 16 bits.
   if (header_bytes == 12) {
     return ImageSize{load_le16(file.data() + 18), load_le16(file.data() + 20)};
   }
   const std::uint32_t height = load_le32(file.data() + 22);
-  // A negative height says that rows come top first.
+  // A negative height means that the rows begin at the top.
   return ImageSize{load_le32(file.data() + 18), (height >> 31U) != 0 ? 0U - height : height};
 }
 
@@ -180,8 +190,8 @@ MaybeSize size_by_format(ByteView file) {
   return std::nullopt;
 }
 
-// Whether the file ends before its last chunk or marker says so. A PNG may lack its closing chunk,
-// but no chunk may be cut.
+// Returns whether the file ends before its last chunk or marker. A PNG may lack its closing chunk,
+// but no chunk may be truncated.
 bool is_cut(ByteView file) {
   if (begins_with(file, "\xff\xd8")) {
     return text_of(file).rfind("\xff\xd9") == std::string_view::npos;

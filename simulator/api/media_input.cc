@@ -14,7 +14,7 @@
 namespace sightline::api {
 namespace {
 
-// A token of Qwen2-VL is 4 patches of 2×3×14×14 float32 values.
+// The processed bytes of a token. A token of Qwen2-VL is 4 patches of 2×3×14×14 float32 values.
 constexpr std::uint64_t kProcessedBytesPerToken = 4ULL * 1176 * 4;
 
 Error refused(std::string message) {
@@ -32,7 +32,7 @@ constexpr std::array<std::int8_t, 256> kBase64Values = [] {
   return values;
 }();
 
-// The bytes of a data: URL. Messages are those of vLLM's media connector.
+// Returns the bytes of a data: URL. The messages are those of vLLM's media connector.
 Result<std::string> decode_url(std::string_view url) {
   const std::string_view scheme = url.substr(0, url.find(':'));
   if (scheme == "http" || scheme == "https") {
@@ -53,7 +53,7 @@ Result<std::string> decode_url(std::string_view url) {
   return decode_base64(url.substr(comma + 1));
 }
 
-// Reads the media of one request: one object per request.
+// Reads the media of one request. Each request needs its own reader.
 class MediaReader {
  public:
   MediaReader(const processor::Checkpoint& checkpoint, ProcessorCache& cache)
@@ -101,6 +101,9 @@ class MediaReader {
   }
 
   Result<Done> add_remembered(const std::string& identifier) {
+    // Without this cache vLLM passes the missing image to its processor, which fails with this
+    // message
+    // (recorded in the capture qwen2vl-no-processor-cache).
     if (!cache_.enabled) {
       return refused(
           "Failed to apply Qwen2VLProcessor on data={'images': [None]} with "
@@ -121,6 +124,7 @@ class MediaReader {
     const ByteView view = bytes_of(bytes);
     const ImageSize size = SL_TRY(measure_image(view));
     const std::string identifier = uuid ? *uuid : to_hex(core::sha256(view));
+    // The cached item counts, even if the bytes are different ones.
     if (const auto tokens = look_up(identifier)) {
       inputs_.push_back({identifier, *tokens});
       return Done{};
@@ -160,6 +164,7 @@ class MediaReader {
 
 Result<std::string> decode_base64(std::string_view text) {
   std::size_t padding = 0;
+  // Only two padding characters at the end count. Any other one is not a base64 digit.
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
   std::string out;
   out.reserve(text.size() / 4 * 3);

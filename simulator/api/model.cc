@@ -8,11 +8,12 @@
 namespace sightline::api {
 namespace {
 
-// Where neither settings nor files give a length.
+// The limit if neither settings nor files have one.
 constexpr std::uint32_t kModelLengthDefault = 32'768;
 
 Result<chat::ChatTemplate> parse_template(const processor::Checkpoint& checkpoint) {
   chat::MediaPlaceholders placeholders;
+  // This is vLLM's placeholder text for an image of a Qwen VL model.
   if (checkpoint.takes_media) placeholders.image = "<|vision_start|><|image_pad|><|vision_end|>";
   return chat::ChatTemplate::create(checkpoint.chat_template, checkpoint.special_tokens,
                                     placeholders);
@@ -40,6 +41,7 @@ Result<std::shared_ptr<const EngineModel>> load_model(const ModelOptions& option
   }
   const std::uint32_t by_files = model->checkpoint.tokens_max.value_or(kModelLengthDefault);
   const std::uint64_t asked = options.max_model_len > 0 ? options.max_model_len : by_files;
+  // A sequence beyond the block pool could never run.
   model->max_model_len = static_cast<std::uint32_t>(std::min(asked, options.pool_tokens));
   return std::shared_ptr<const EngineModel>(std::move(model));
 }

@@ -19,31 +19,38 @@
 
 namespace sightline::api {
 
+// The settings of a model.
 struct ModelOptions {
-  std::string path;                 // Hugging Face model directory
-  std::string served_name;          // empty: the path
-  std::uint32_t max_model_len = 0;  // 0: as the model's files say
-  // Longest sequence that an engine's block pool holds; max_model_len is cut to it.
+  // A Hugging Face model directory.
+  std::string path;
+  // Empty: the path.
+  std::string served_name;
+  // 0: the limit of the model's files.
+  std::uint32_t max_model_len = 0;
+  // The longest sequence that fits into an engine's block pool. max_model_len is limited to it.
   std::uint64_t pool_tokens = UINT64_MAX;
   std::vector<std::string> lora_modules;
 };
 
-// What an engine has loaded. Immutable: any thread.
+// The model that an engine has loaded. Immutable: any thread may use it.
 struct EngineModel {
   std::string path;
+  // The name that requests and answers use.
   std::string name;
   std::vector<std::string> lora_modules;
   std::uint32_t max_model_len = 0;
   processor::Checkpoint checkpoint;
+  // Absent if the model's files have no template.
   std::optional<chat::ChatTemplate> chat_template;
   std::unique_ptr<const tokenizer::Tokenizer> tokenizer;
+  // The words of the model's answers.
   std::shared_ptr<const core::OutputWords> words;
 
-  // The adapter of that name.
+  // Returns the adapter with this name, if it exists.
   [[nodiscard]] std::optional<core::Lora> lora(std::string_view requested) const;
 };
 
-// Reads the directory. Errors: InvalidArgument or Unsupported naming the file.
+// Reads the directory. Errors: InvalidArgument or Unsupported, with the name of the file.
 Result<std::shared_ptr<const EngineModel>> load_model(const ModelOptions& options);
 
 }  // namespace sightline::api

@@ -41,14 +41,14 @@ Result<std::string> render(const json::Value& body, const json::Value& messages,
   return SL_TRY(model.chat_template->render(input, now)).text;
 }
 
-// The length is judged by the caller, who knows what answer is asked for.
+// The caller checks the length, because it knows how long the answer may be.
 Result<PromptInput> expand_media(const std::vector<TokenId>& rendered,
                                  std::vector<MediaInput> inputs,
                                  const processor::Checkpoint& checkpoint) {
   std::vector<TokenId> placeholders;
   if (checkpoint.image_token) placeholders.push_back(*checkpoint.image_token);
   if (checkpoint.video_token) placeholders.push_back(*checkpoint.video_token);
-  // Pictures are counted only for models whose token is known.
+  // Images have tokens only in models whose placeholder token is known.
   SL_CHECK(inputs.empty() || checkpoint.image_token);
   std::vector<processor::Item> items;
   for (const MediaInput& input : inputs) {
@@ -85,6 +85,7 @@ Result<PromptInput> read_one(const json::Value& prompt, const EngineModel& model
 
 bool is_batch(const json::Value& prompt) {
   if (!prompt.is(json::Kind::Array) || prompt.size() == 0) return false;
+  // A list of numbers is one prompt of token ids. Any other list has one prompt per element.
   return !(*prompt.begin()).is(json::Kind::Number);
 }
 

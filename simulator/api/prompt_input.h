@@ -18,21 +18,21 @@ namespace sightline::api {
 struct PromptInput {
   std::vector<TokenId> tokens;
   std::vector<core::MediaRange> media;
-  // Sum of the media ranges' lengths.
+  // The sum of the lengths of the media ranges.
   [[nodiscard]] std::size_t image_tokens() const;
 };
 
-// The prompt of a body with `messages`: media read, template rendered, tokenized, placeholders
-// expanded. now is what templates see as the date. Errors: as vLLM answers.
+// Returns the prompt of a body with `messages`. It reads the media, renders the template, tokenizes
+// the text and expands the placeholders. `now` is the date for templates. Errors: as vLLM answers.
 Result<PromptInput> read_chat_prompt(const json::Value& body, const EngineModel& model,
                                      ProcessorCache& cache, WallTime now);
 
-// The prompts of a completion body, or of a /tokenize body with `prompt`: a text, token ids, or a
-// list of either.
+// Returns the prompts of a completion body, or of a /tokenize body with `prompt`. The prompt is a
+// text, token ids, or a list of either.
 Result<std::vector<PromptInput>> read_text_prompts(const json::Value& body,
                                                    const EngineModel& model);
 
-// Prompts of one completion request.
+// The most prompts of one completion request.
 inline constexpr std::size_t kPromptsMax = 1024;
 
 }  // namespace sightline::api

@@ -16,7 +16,7 @@ constexpr double kTemperatureDefault = 1.0;
 
 using MaybeValue = std::optional<json::Value>;
 
-// A member that is there and not null.
+// Returns a member. A null counts as absent.
 MaybeValue field(const json::Value& object, std::string_view name) {
   const MaybeValue value = object.find(name);
   return value && !value->is(json::Kind::Null) ? value : std::nullopt;
@@ -34,7 +34,7 @@ std::optional<std::string> text(const json::Value& object, std::string_view name
   return string ? std::optional<std::string>(*string) : std::nullopt;
 }
 
-// How Pydantic shows what it was given.
+// Returns a value as Pydantic shows it.
 std::string shown(const json::Value& value) {
   const std::string count = std::to_string(value.size());
   if (value.is(json::Kind::Array)) return "<list of " + count + " items>";
@@ -42,7 +42,7 @@ std::string shown(const json::Value& value) {
   return std::string(value.raw());
 }
 
-// As Python prints a float.
+// Returns a number as Python prints a float.
 std::string python_float(double value) {
   std::array<char, 32> buffer{};
   std::snprintf(buffer.data(), buffer.size(), "%.15g", value);
@@ -56,6 +56,7 @@ Result<Done> check_salt(const std::optional<std::string>& salt, bool present) {
     return parameter_error("Parameter 'cache_salt' must be a non-empty string if provided.",
                            "cache_salt");
   }
+  // The limit is in characters, so continuation bytes of UTF-8 do not count.
   const auto characters = std::count_if(salt->begin(), salt->end(), [](char c) {
     return (static_cast<unsigned>(c) & 0xc0U) != 0x80U;
   });
@@ -67,7 +68,7 @@ Result<Done> check_salt(const std::optional<std::string>& salt, bool present) {
       "cache_salt");
 }
 
-// Keyword arguments that change how pictures are read are only for trusted clients.
+// vLLM accepts keyword arguments for reading images only from trusted clients.
 Result<Done> check_media_arguments(const json::Value& body) {
   struct Row {
     std::string name;
@@ -89,6 +90,7 @@ Result<Done> check_media_arguments(const json::Value& body) {
 
 Result<std::optional<std::uint32_t>> read_output_tokens(const json::Value& body,
                                                         std::uint32_t max_model_len) {
+  // The first field has priority. max_tokens is its older name.
   for (const std::string_view name : {"max_completion_tokens", "max_tokens"}) {
     const MaybeValue value = field(body, name);
     const auto asked = value ? value->integer() : std::nullopt;
@@ -127,6 +129,7 @@ Result<std::uint32_t> read_samples(const json::Value& body) {
         "n must be between 1 and " + std::to_string(kSamplesMax) + ", got " + number + ".", "n",
         number);
   }
+  // Greedy samples of one prompt are all equal, so vLLM refuses more than one.
   if (samples > 1 && temperature == 0) {
     return client_error(ErrorCode::InvalidArgument,
                         "n must be 1 when using greedy sampling, got " + number + ".");
@@ -215,7 +218,7 @@ Result<std::uint32_t> output_tokens_for(std::size_t prompt_tokens, const Request
   const std::string limit = "This model's maximum context length is " +
                             std::to_string(bounds.max_model_len) + " tokens. ";
   if (prompt_tokens >= bounds.max_model_len) {
-    // vLLM stops counting one above the limit.
+    // vLLM stops counting one token above the limit.
     const std::string counted =
         std::to_string(std::min<std::size_t>(prompt_tokens, std::size_t{bounds.max_model_len} + 1));
     return value_error(limit + "However, your prompt contains at least " + counted +

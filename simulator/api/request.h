@@ -14,8 +14,8 @@
 
 namespace sightline::api {
 
-// The fields of chat and completion requests that a simulated engine heeds, with vLLM 0.32's
-// checks and defaults. Other fields are ignored.
+// The fields of chat and completion requests that a simulated engine uses, with vLLM 0.32's checks
+// and defaults. Other fields are ignored.
 struct RequestFields {
   std::string model;  // as answers repeat it
   std::optional<core::Lora> lora;
@@ -31,25 +31,26 @@ struct RequestFields {
   bool report_reused = false;  // vllm_xargs.kv_cache_report_mode "full"
 };
 
-// Samples of one request.
+// The most samples of one request.
 inline constexpr std::uint32_t kSamplesMax = 64;
 
-// Parses a JSON body that must be an object. Errors: as vLLM answers.
+// Parses a JSON body, which must be an object. Errors: as vLLM answers.
 Result<json::Document> parse_body(std::string body, std::string_view content_type);
 
-// Errors: as vLLM answers.
+// Reads the fields of a body. Errors: as vLLM answers.
 Result<RequestFields> read_fields(const json::Value& body, const EngineModel& model);
 
-// The output tokens that a prompt may have: the asked number, or fallback cut to what fits.
-// Errors: as vLLM answers for a prompt or an answer too long.
+// The longest sequence of the model, and the output tokens of a request that names no number.
 struct OutputBounds {
   std::uint32_t max_model_len = 0;
   std::uint32_t fallback = 0;
 };
+// Returns the output tokens that a prompt may have: the requested number, or `fallback` limited to
+// the room after the prompt. Errors: as vLLM answers for a prompt or an answer above max_model_len.
 Result<std::uint32_t> output_tokens_for(std::size_t prompt_tokens, const RequestFields& fields,
                                         const OutputBounds& bounds);
 
-// The value of a field that must be there. Errors: the schema check's.
+// Returns the value of a required field. Errors: those of the schema check.
 Result<json::Value> require_field(const json::Value& body, std::string_view name);
 
 }  // namespace sightline::api

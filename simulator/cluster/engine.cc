@@ -11,9 +11,11 @@
 namespace sightline::cluster {
 namespace {
 
-// Longest prefill of one step, as far as whole blocks allow: bounds how late a request that left is
-// noticed, and how long a prompt holds back the tokens of running answers.
+// The longest prefill of one step, if whole blocks allow it. It limits how late the engine notices
+// that a request was cancelled. It also limits how long a prompt delays the tokens of running
+// answers.
 constexpr double kPrefillStepMax_s = 0.1;
+// A step that begins this soon after the last one follows it without a pause.
 constexpr std::chrono::milliseconds kTimerLatenessMax{5};
 
 core::Scheduler::Options with_step_bound(const EngineOptions& options) {
@@ -79,12 +81,14 @@ void Engine::cancel(const std::shared_ptr<Job>& job) {
     scheduler_->abort(id);
     places_.erase(id.value);
   }
-  // Not from here: the caller may be a callback of what the waiter is about to end.
+  // The gate is not opened here, because the caller may be a callback of the object that the waiter
+  // will end.
   asio::post(context_, [job] { job->gate_.open(); });
   pump_soon();
 }
 
 void Engine::cancel_all() {
+  // cancel() erases this entry, so it needs a pointer of its own to the job.
   while (!places_.empty()) cancel(std::shared_ptr<Job>(places_.begin()->second.job));
 }
 
@@ -113,12 +117,13 @@ void Engine::pump() {
   if (work.empty()) return;
   stepping_ = true;
   if (instant_) {
+    // A restart has replaced the step.
     asio::post(context_, [this, life = life_] {
       if (life == life_) end_step();
     });
     return;
   }
-  // Where one step follows another, the timer's lateness does not add up.
+  // If steps follow one another, the lateness of the timer does not add up.
   const Instant now = clock_.now();
   const bool follows = now - step_end_ < kTimerLatenessMax;
   step_end_ = (follows ? step_end_ : now) + duration_of(work);
@@ -134,6 +139,7 @@ Duration Engine::duration_of(const core::StepWork& work) const {
   };
   const double total = seconds(work.prefill_tokens, rates_.prefill) +
                        seconds(work.encoder_tokens, rates_.encoder) +
+                       // All requests decode in parallel, so the step has the time of one token.
                        seconds(work.decode_tokens > 0 ? 1 : 0, rates_.decode);
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(total));
 }
@@ -144,12 +150,13 @@ void Engine::end_step() {
   publisher_.publish(scheduler_->take_events());
   stepping_ = false;
   pump_soon();
-  // Last: a waiter that resumes here may submit and cancel.
+  // This is the last statement, because a waiter that resumes may submit and cancel.
   for (const auto& job : woken) job->gate_.open();
 }
 
 void Engine::deliver(const core::StepOutput& output, std::vector<std::shared_ptr<Job>>& woken) {
   const auto found = places_.find(output.request.value);
+  // The request was cancelled while its step ran.
   if (found == places_.end()) return;
   const std::shared_ptr<Job> job = found->second.job;
   job->outputs_.push_back({.sample = found->second.sample,

@@ -19,47 +19,56 @@
 
 namespace sightline::cluster {
 
-// Tokens per second; 0 = instant.
+// Tokens per second. 0 means instantly.
 struct EngineRates {
-  double prefill = 0;  // all requests together
-  double encoder = 0;  // all requests together, on top of prefill
-  double decode = 0;   // each request
+  // Shared by all requests.
+  double prefill = 0;
+  // Shared by all requests, in addition to prefill.
+  double encoder = 0;
+  // For each request.
+  double decode = 0;
 };
 
+// The settings of one engine core.
 struct EngineOptions {
   core::Scheduler::Options scheduler;
   EngineRates rates;
   core::Sampler sampler;
 };
 
-// Seconds, in Prometheus' cumulative buckets.
+// A histogram in seconds, with Prometheus' cumulative buckets.
 struct LatencyHistogram {
+  // The bounds of vLLM's histograms of the time to the first token.
   static constexpr std::array kBounds{0.001, 0.005, 0.01, 0.02,  0.04,  0.06,  0.08, 0.1,
                                       0.25,  0.5,   0.75, 1.0,   2.5,   5.0,   7.5,  10.0,
                                       20.0,  40.0,  80.0, 160.0, 640.0, 2560.0};
+  // The number of values up to each bound.
   std::array<std::uint64_t, kBounds.size()> at_most{};
   std::uint64_t count = 0;
   double sum_s = 0;
+  // Counts a value in every bucket that it fits into.
   void add(Duration value);
 };
 
-// The samples of one HTTP request, on the engine's thread.
+// The samples of one HTTP request. Only for the engine's thread.
 class Job {
  public:
+  // One token of a sample.
   struct Output {
-    std::size_t sample = 0;  // index in the specs submitted
+    // Index in the submitted specs.
+    std::size_t sample = 0;
     TokenId token = 0;
     bool last = false;
     std::size_t cached_tokens = 0;
     std::size_t created_tokens = 0;
   };
 
-  // Returns when there are outputs, or when nothing more will come.
+  // Waits until there are outputs, or until no more will come.
   Task<void> wait();
-  // Outputs since the last call.
+  // Returns the outputs after the last call.
   std::vector<Output> take() { return std::exchange(outputs_, {}); }
   [[nodiscard]] std::size_t samples() const { return requests_.size(); }
-  // No more outputs will come after those taken.
+  // No more outputs will come after the ones taken.
   [[nodiscard]] bool ended() const { return open_samples_ == 0 && outputs_.empty(); }
   [[nodiscard]] bool cancelled() const { return cancelled_; }
 
@@ -69,48 +78,57 @@ class Job {
   std::vector<core::RequestId> requests_;
   std::size_t open_samples_ = 0;
   bool cancelled_ = false;
-  bool started_ = false;  // the first token is out
+  // The first token was delivered.
+  bool started_ = false;
   Instant submitted_{};
   Gate gate_;
 };
 
-// Runs one engine core in time: each step lasts as long as the rates say, then its events are
-// published and its tokens handed out. With all rates 0 no timer is used.
-// Thread safety: none; everything on the thread of its io_context, which must have ended before the
-// engine is destroyed.
+// Runs one engine core in time. Each step takes as long as its tokens need at the given rates.
+// After the step its events are published and its tokens are delivered. If all rates are 0, no
+// timer is used.
+//
+// Not thread-safe: everything runs on the thread of its io_context. This thread must have ended
+// before the engine is destroyed.
 class Engine {
  public:
-  // context, publisher and clock outlive the engine.
+  // The context, the publisher and the clock must live longer.
   Engine(asio::io_context& context, const EngineOptions& options, EventPublisher& publisher,
          const Clock& clock);
 
-  // True if every one of the requests can ever run.
+  // Returns whether each of the requests can ever run.
   [[nodiscard]] bool fits(const std::vector<core::RequestSpec>& specs) const;
-  // Starts requests that fit.
+  // Starts requests. Each of them must fit.
   std::shared_ptr<Job> submit(std::vector<core::RequestSpec> specs);
-  // Stops what has not ended and wakes its waiter, soon after the return.
+  // Stops the requests of a job that have not ended. Wakes its waiter soon after the return.
   void cancel(const std::shared_ptr<Job>& job);
+  // Stops the requests of all jobs.
   void cancel_all();
-  // Begins a new life: nothing cached, counted or running. Jobs of the former one never wake.
+  // Begins a new life: nothing is cached, counted or running. Jobs of the earlier life never wake.
   void restart();
 
   [[nodiscard]] core::Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] const core::Scheduler& scheduler() const { return *scheduler_; }
-  // Restarts so far.
+  // The number of restarts.
   [[nodiscard]] std::uint64_t life() const { return life_; }
+  // The times from submit() to the first token, and to the end of all samples, since the restart.
   [[nodiscard]] const LatencyHistogram& first_token() const { return first_token_; }
   [[nodiscard]] const LatencyHistogram& whole_request() const { return whole_request_; }
 
  private:
+  // The target of a running request's outputs.
   struct Place {
     std::shared_ptr<Job> job;
     std::size_t sample = 0;
   };
 
+  // Starts a step soon, if no step runs. Requests that arrive before it share it.
   void pump_soon();
   void pump();
+  // Publishes the events of the step, delivers its tokens and wakes their jobs.
   void end_step();
   void deliver(const core::StepOutput& output, std::vector<std::shared_ptr<Job>>& woken);
+  // Returns the time of a step at the rates of the engine.
   [[nodiscard]] Duration duration_of(const core::StepWork& work) const;
 
   asio::io_context& context_;
@@ -125,6 +143,7 @@ class Engine {
   Instant step_end_{};
   bool stepping_ = false;
   bool pump_posted_ = false;
+  // By the number of the request.
   std::map<std::uint64_t, Place> places_;
   LatencyHistogram first_token_;
   LatencyHistogram whole_request_;

@@ -36,7 +36,7 @@ std::string number_or_null(const std::optional<std::uint64_t>& number) {
   return number ? std::to_string(*number) : "null";
 }
 
-// The number behind `name` at the beginning of a query.
+// Returns the number after `name` at the beginning of a query.
 std::optional<std::uint64_t> number_in(std::string_view query, std::string_view name) {
   std::uint64_t number = 0;
   if (!query.starts_with(name)) return std::nullopt;
@@ -78,6 +78,7 @@ EngineApi::EngineApi(const EngineApiOptions& options, std::shared_ptr<const api:
       processor_cache_(options.processor_cache_bytes),
       ids_(options.id_seed),
       counts_(parts_.cores.size()),
+      // The first request that names no rank goes to rank 0.
       last_rank_(parts_.cores.size() - 1) {}
 
 Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter& writer) {
@@ -87,10 +88,11 @@ Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter&
     const auto kind = path == kChatPath ? AnswerKind::Chat : AnswerKind::Completion;
     const std::string id(request.headers.find("x-request-id").value_or(""));
     const faults::FaultTarget occasion{.request = id, .sequence = std::nullopt};
+    // A restart is drawn first, because it ends the process for all other faults.
     const auto restart = parts_.faults.draw(FaultKind::Restart, occasion);
     if (restart) {
       parts_.restart(restart->duration);
-      writer.abort();  // the process that had the request is gone
+      writer.abort();  // the process that had the request has ended
       co_return;
     }
     if (parts_.faults.draw(FaultKind::Forget, occasion)) {
@@ -108,14 +110,14 @@ Task<void> EngineApi::handle(const http::Request& request, http::ResponseWriter&
   }
   const bool is_probe = request.method == "GET" && path != kFaultPath && path != kBlocksPath;
   if (is_probe) co_await answer_later(writer);
-  if (writer.cut_off()) co_return writer.abort();  // the process that had the request is gone
+  if (writer.cut_off()) co_return writer.abort();  // the process that had the request has ended
   Reply reply = find_and_call(request);
   http::Response response = to_response(std::move(reply));
   co_await writer.send(std::move(response));
 }
 
-// What a router asks an engine that is busy comes late; who orders faults is not kept waiting, nor
-// is the end of an engine that restarts.
+// A busy engine answers probes late. Requests for /fault and /sim/blocks are not delayed. The delay
+// ends with the connection, so the restart of an engine does not wait for it.
 Task<void> EngineApi::answer_later(http::ResponseWriter& writer) {
   const auto slow = parts_.faults.draw(FaultKind::SlowProbe, {});
   if (!slow) co_return;
@@ -169,6 +171,7 @@ EngineCounters EngineApi::counters() const {
 
 const std::vector<EngineApi::RouteEntry>& EngineApi::routes() {
   static const std::vector<RouteEntry> table{
+      // handle() answers these two. The table has them for the 405 of other methods.
       {"POST", kChatPath, nullptr},
       {"POST", kCompletionPath, nullptr},
       {"GET", "/health", &EngineApi::health},
@@ -242,6 +245,7 @@ EngineApi::Reply EngineApi::metrics(const http::Request&) {
 }
 
 EngineApi::Reply EngineApi::event_sources(const http::Request&) {
+  // Instant mode has no events.
   if (options_.instant) return {.body = "{}"};
   std::string ranks;
   for (std::size_t rank = 0; rank < parts_.cores.size(); ++rank) {
@@ -278,6 +282,7 @@ EngineApi::Reply EngineApi::tokenize(const http::Request& request) {
 EngineApi::Reply EngineApi::reset_prefix_cache(const http::Request&) {
   bool all = true;
   for (const EngineCore& core : parts_.cores) {
+    // The call comes first. Each rank is reset, even after another one refused.
     all = core.engine.scheduler().reset_prefix_cache() && all;
   }
   return {.body = all ? R"({"success":true})" : R"({"success":false})"};
@@ -324,17 +329,20 @@ EngineApi::Reply EngineApi::add_fault(const http::Request& request) {
                           "fault: this is engine " + std::to_string(options_.engine) +
                               "; leave engine out or ask the other one's port");
     }
+    // Without a probability the restart happens immediately and once.
     if (fault.kind != FaultKind::Restart || fault.probability) return parts_.faults.add(fault);
     parts_.faults.note(fault.kind, {});
     parts_.restart(fault.duration);
     return Done{};
   }();
   if (!added.ok()) return refusal(added.error());
+  // No strike has this number, so the answer lists only the faults.
   return {.body = parts_.faults.to_json(UINT64_MAX)};
 }
 
 EngineApi::Reply EngineApi::end_faults(const http::Request&) {
   parts_.faults.end_all();
+  // Held messages are sent, because the faults that held them have ended.
   for (const EngineCore& core : parts_.cores) core.event_faults.flush();
   return {.body = parts_.faults.to_json(UINT64_MAX)};
 }

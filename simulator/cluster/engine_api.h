@@ -27,13 +27,18 @@
 
 namespace sightline::cluster {
 
+// The settings of an engine's HTTP API.
 struct EngineApiOptions {
   std::uint32_t output_tokens_default = 16;
   std::uint64_t processor_cache_bytes = 0;
-  bool instant = false;       // a fixed answer; see SimulateSettings
-  std::string topic;          // of events
-  std::uint64_t id_seed = 0;  // of the random part of answers' ids
-  std::uint32_t engine = 0;   // its number
+  // A fixed answer (SimulateSettings::instant).
+  bool instant = false;
+  // The topic of events.
+  std::string topic;
+  // The seed for the random part of the ids of answers.
+  std::uint64_t id_seed = 0;
+  // The number of the engine.
+  std::uint32_t engine = 0;
 };
 
 // One data-parallel rank of an engine.
@@ -43,36 +48,43 @@ struct EngineCore {
   faults::EventFaults& event_faults;
 };
 
-// What an engine's API works on; all of it outlives the API.
+// The parts of an engine. All must live longer than the API.
 struct EngineParts {
-  std::vector<EngineCore> cores;  // by rank; at least one
+  // By rank, at least one.
+  std::vector<EngineCore> cores;
   faults::FaultPlan& faults;
-  // Has the engine's process end soon and begin again after that time.
+  // Ends the engine's process soon, and starts it again after this time.
   std::function<void(std::chrono::milliseconds down)> restart;
 };
 
-// The HTTP face of one engine: the paths of a vLLM 0.32 server in development mode that a router
-// or a test may call, /sim/blocks and /fault. Thread safety: none; on its engine's thread.
+// The HTTP API of one engine. It has the paths of a vLLM 0.32 server in development mode that
+// routers and tests use, and /sim/blocks and /fault.
+//
+// Not thread-safe: use it on the engine's thread.
 class EngineApi {
  public:
-  // clock outlives it.
+  // The clock must live longer.
   EngineApi(const EngineApiOptions& options, std::shared_ptr<const api::EngineModel> model,
             EngineParts parts, const Clock& clock);
 
+  // Answers one request.
   Task<void> handle(const http::Request& request, http::ResponseWriter& writer);
 
+  // Returns the counters of all ranks together.
   [[nodiscard]] EngineCounters counters() const;
 
  private:
-  // What a request for tokens became.
+  // A request for tokens, after it was read.
   struct Generation {
     api::RequestFields fields;
     api::AnswerHead head;
     api::AnswerUsage usage;
     std::vector<core::RequestSpec> specs;
     std::size_t rank = 0;
-    std::string load;  // value of the endpoint-load-metrics header; empty = not asked for
+    // The value of the header endpoint-load-metrics. Empty if the client did not request it.
+    std::string load;
   };
+  // An answer without streaming.
   struct Reply {
     int status = 200;
     std::string body;
@@ -86,8 +98,11 @@ class EngineApi {
   };
   static const std::vector<RouteEntry>& routes();
 
+  // Waits for the time of a slow probe, if this fault strikes.
   Task<void> answer_later(http::ResponseWriter& writer);
+  // Calls the route of a request. Answers 404 or 405 without a route.
   Reply find_and_call(const http::Request& request);
+  // The routes. Each answers the path of its name.
   Reply health(const http::Request& request);
   Reply version(const http::Request& request);
   Reply models(const http::Request& request);
@@ -106,10 +121,13 @@ class EngineApi {
   Result<api::PromptInput> read_chat(const json::Value& body, std::size_t rank);
   Result<std::size_t> choose_rank(const http::Request& request);
   [[nodiscard]] Error no_such_rank(std::string_view rank) const;
+  // Reads a request for tokens, with the checks and the messages of vLLM.
   Result<Generation> prepare(const http::Request& request, api::AnswerKind kind);
   Result<Done> add_specs(Generation& generation, std::vector<api::PromptInput> prompts) const;
   Task<void> generate(const http::Request& request, faults::AnswerWriter& writer,
                       api::AnswerKind kind);
+  // These write the answer of a job. They end early if the client leaves or a fault ends the
+  // answer.
   Task<void> answer_whole(Generation& generation, Job& job, faults::AnswerWriter& writer);
   Task<void> answer_stream(Generation& generation, Job& job, faults::AnswerWriter& writer);
   Task<void> answer_instantly(const http::Request& request, faults::AnswerWriter& writer,
@@ -136,7 +154,8 @@ class EngineApi {
     std::uint64_t media_hits = 0;
   };
   std::vector<Counts> counts_;
-  std::size_t last_rank_ = 0;  // of the last request that named none
+  // The rank of the last request that named no rank.
+  std::size_t last_rank_ = 0;
 };
 
 }  // namespace sightline::cluster

@@ -23,11 +23,12 @@
 namespace sightline::cluster {
 namespace {
 
-// vLLM's default for messages queued to one subscriber; beyond it they are lost to that one.
+// vLLM's default for the messages that wait for one subscriber. A subscriber loses further
+// messages.
 constexpr int kSendQueueMax = 100'000;
-// A replay request has three frames and an identity of at most 255 bytes.
+// A replay request has three frames, and an identity of at most 255 bytes.
 constexpr std::size_t kRequestFramesMax = 8;
-// Messages of the shortest replay that can be cut: each third has some.
+// The shortest replay that can be truncated, in messages. Each third has a message.
 constexpr std::size_t kCutReplayMin = 3;
 
 struct ContextCloser {
@@ -43,9 +44,11 @@ void set(void* socket, int option, int value) {
   SL_CHECK(zmq_setsockopt(socket, option, &value, sizeof value) == 0);
 }
 
-// Binds and gives the port.
+// Binds a socket and returns its port.
 Result<std::uint16_t> bind(void* socket, const std::string& host, std::uint16_t port) {
+  // An endpoint has an IPv6 address in brackets.
   const std::string name = host.find(':') == std::string::npos ? host : "[" + host + "]";
+  // For "*" the system chooses a free port.
   const std::string endpoint = "tcp://" + name + ":" + (port == 0 ? "*" : std::to_string(port));
   if (zmq_bind(socket, endpoint.c_str()) != 0) {
     return worker_error(ErrorCode::Unavailable,
@@ -64,7 +67,7 @@ Result<std::uint16_t> bind(void* socket, const std::string& host, std::uint16_t 
 }
 
 void send(void* socket, ByteView frame, bool more) {
-  // Neither PUB nor ROUTER waits for a peer; what a peer does not take is lost to it.
+  // PUB and ROUTER sockets wait for no peer. A peer loses messages that it does not take.
   zmq_send(socket, frame.data(), frame.size(), ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0));
 }
 
@@ -75,6 +78,7 @@ std::vector<Bytes> receive(void* socket) {
     zmq_msg_t message;
     zmq_msg_init(&message);
     const bool received = zmq_msg_recv(&message, socket, ZMQ_DONTWAIT) >= 0;
+    // Frames beyond the limit are read and dropped. The next call then begins with a new message.
     if (received && frames.size() < kRequestFramesMax) {
       const auto* bytes = static_cast<const std::uint8_t*>(zmq_msg_data(&message));
       frames.emplace_back(bytes, bytes + zmq_msg_size(&message));
@@ -85,7 +89,8 @@ std::vector<Bytes> receive(void* socket) {
   return frames;
 }
 
-// Big-endian, of any length, as Python's int.from_bytes; above 64 bits nothing is buffered.
+// Reads a big-endian number of any length, as Python's int.from_bytes. Above 64 bits no batch is
+// buffered.
 std::uint64_t sequence_of(ByteView bytes) {
   std::uint64_t value = 0;
   for (const std::uint8_t byte : bytes) {
@@ -124,12 +129,13 @@ struct EventPublisher::State {
   std::uint16_t events_port = 0;
   std::uint16_t replay_port = 0;
   std::uint64_t next_sequence = 0;
-  std::atomic<bool> cuts_replay = false;  // the next one
+  std::atomic<bool> cuts_replay = false;  // for the next replay
 
   Mutex mutex;
-  std::deque<EventMessage> buffer SL_GUARDED_BY(mutex);  // in order of sequence
+  std::deque<EventMessage> buffer SL_GUARDED_BY(mutex);  // in the order of sequence
 
-  int wake = -1;  // eventfd: readable when the thread is to stop
+  // An eventfd, which is readable when the thread must stop.
+  int wake = -1;
   std::optional<WorkerThread> thread;
 };
 
@@ -150,13 +156,15 @@ Result<Done> EventPublisher::State::open() {
     return internal_error("no file descriptors left for sockets");
   for (void* socket : {events.get(), replay.get()}) {
     if (socket == nullptr) continue;
+    // Otherwise the end of the context waits for messages that were not sent.
     set(socket, ZMQ_LINGER, 0);
     set(socket, ZMQ_IPV6, 1);
   }
   set(events.get(), ZMQ_SNDHWM, kSendQueueMax);
   events_port = SL_TRY(bind(events.get(), options.host, options.events_port));
   if (!replay) return Done{};
-  set(replay.get(), ZMQ_SNDHWM, 0);  // an answer is bounded by the buffer
+  // The buffer limits the size of an answer.
+  set(replay.get(), ZMQ_SNDHWM, 0);
   replay_port = SL_TRY(bind(replay.get(), options.host, options.replay_port));
   thread.emplace("sim-replay", [this](std::stop_token stop) { serve_replays(stop); });
   return Done{};
@@ -188,7 +196,7 @@ void EventPublisher::State::answer(const std::vector<Bytes>& request) {
     send(replay.get(), payload, false);
   };
   const std::vector<EventMessage> messages = messages_from(sequence_of(request[2]));
-  // As where the socket's queue is full: what it does not take is lost without a word.
+  // As with a full socket queue: messages are lost without a report.
   const bool is_cut = messages.size() >= kCutReplayMin && cuts_replay.exchange(false);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const bool is_lost = is_cut && i >= messages.size() / 3 && i < messages.size() * 2 / 3;
@@ -241,7 +249,7 @@ void EventPublisher::publish(std::vector<core::KvEvent> events) {
   const core::EventBatch batch{.timestamp_s = now.count(), .events = events, .rank = options_.rank};
   message.payload = std::make_shared<const Bytes>(encode(batch, options_.format));
   const auto send_live = [&state](const EventMessage& sent) { state.send_live(sent); };
-  // A replay answered meanwhile must not miss what its asker subscribed too late for.
+  // A concurrent replay must not lack a message that its client subscribed too late for.
   const MutexLock lock(state.mutex);
   if (faults == nullptr) {
     send_live(message);

@@ -16,48 +16,60 @@
 
 namespace sightline::cluster {
 
-// Publishes one engine's batches as vLLM 0.32 does: a PUB socket with frames [topic][sequence, 8
-// bytes big-endian][payload], sequences from 0, and a ROUTER socket that sends buffered batches
-// again. A request there is [empty][start sequence]; anything else gets no answer. The answer is
-// one message per batch, then one whose sequence is eight 0xff bytes.
-// Thread safety: publish() from one thread at a time; replays are served on a thread of its own.
+// Publishes one engine's batches of events as vLLM 0.32 does.
+// - Events: a PUB socket with the frames [topic][sequence, 8 bytes big-endian][payload]. Sequence
+//   numbers begin with 0.
+// - Replay: a ROUTER socket that sends buffered batches again. A request is [empty][start
+//   sequence]. Anything else gets no answer. The answer is one message per batch, and then one
+//   message whose sequence is eight bytes 0xff.
+//
+// Thread safety: one thread at a time may call publish(). Replays are served on a thread of its
+// own.
 class EventPublisher {
  public:
+  // The settings of a publisher.
   struct Options {
-    std::string host = "127.0.0.1";  // numeric address to bind
-    std::uint16_t events_port = 0;   // 0: any free port
-    bool with_replay = true;         // else there is no such socket, and replay_port stays 0
+    // The numeric address to bind.
+    std::string host = "127.0.0.1";
+    std::uint16_t events_port = 0;  // 0: any free port
+    // False: the socket does not exist, and replay_port stays 0.
+    bool with_replay = true;
     std::uint16_t replay_port = 0;
     std::string topic;
-    std::uint32_t rank = 0;  // data-parallel rank, told in each batch
+    // The data-parallel rank, which each batch contains.
+    std::uint32_t rank = 0;
     core::EventFormat format;
-    std::uint32_t buffer_batches = 10'000;  // kept for replay (vLLM: buffer_steps)
-    faults::EventFaults* faults = nullptr;  // on the way of messages; outlives the publisher
+    // Batches that are kept for replays (vLLM: buffer_steps).
+    std::uint32_t buffer_batches = 10'000;
+    // Faults of messages, or null. It must live longer.
+    faults::EventFaults* faults = nullptr;
   };
 
-  // Bound when it returns. Errors: Unavailable naming the endpoint. The clock outlives it.
+  // Creates a publisher and binds its sockets. Errors: Unavailable with the endpoint. The clock
+  // must live longer.
   static Result<std::unique_ptr<EventPublisher>> create(const Options& options, const Clock& clock);
   struct State;
   EventPublisher(Options options, const Clock& clock);
   ~EventPublisher();
 
-  // Sends the events of one step; nothing if there are none.
+  // Sends the events of one step. Does nothing without events.
   void publish(std::vector<core::KvEvent> events);
 
-  // The publisher's process ends, and another one begins on the same ports: numbers from 0, nothing
-  // to replay. Nothing else may be called in between, and no other thread may be in a call. Errors
-  // of reopen(): as of create(); it may be tried again.
+  // close() ends the publisher's process. reopen() starts another one on the same ports, with
+  // sequence numbers from 0 and nothing to replay. No other method may be called between the two,
+  // and no other thread may be in a call. Errors of reopen(): as create(). A caller may try again.
   void close();
   Result<Done> reopen();
 
   [[nodiscard]] bool is_open() const { return state_ != nullptr; }
   [[nodiscard]] std::uint16_t events_port() const { return options_.events_port; }
   [[nodiscard]] std::uint16_t replay_port() const { return options_.replay_port; }
-  // Number of the last message; nothing: none yet.
+  // Returns the sequence number of the last message, or nothing before the first one.
   [[nodiscard]] std::optional<std::uint64_t> last_sequence() const;
 
  private:
-  Options options_;  // with the ports that were bound
+  // Contains the ports that were bound.
+  Options options_;
   const Clock& clock_;
   std::unique_ptr<State> state_;
 };

@@ -22,7 +22,7 @@ using api::RequestFields;
 
 constexpr std::string_view kInstantWord = " word";
 
-// Stops the engine's work when the handler ends early, whatever the reason.
+// Stops the engine's work when the handler ends early for any reason.
 class JobGuard {
  public:
   JobGuard(Engine& engine, std::shared_ptr<Job> job) : engine_(engine), job_(std::move(job)) {}
@@ -37,8 +37,8 @@ class JobGuard {
 
 // Adds an output to the usage of its request.
 void count(const Job::Output& output, api::AnswerUsage& usage) {
-  // Further samples of a prompt find what the first one computed: only that one says what the
-  // request found.
+  // The other samples of a prompt find the blocks that the first sample computed. Only the first
+  // one shows what the request found in the cache.
   if (usage.completion_tokens++ > 0) return;
   usage.cached_tokens = output.cached_tokens;
   usage.created_tokens = output.created_tokens;
@@ -59,7 +59,8 @@ api::AnswerHead EngineApi::head_of(const http::Request& request, const RequestFi
           .prompt_token_ids = {}};
 }
 
-// All ranks share the processor cache of their server; each counts its own requests' items.
+// All ranks share the processor cache of their server. Each rank counts the items of its own
+// requests.
 Result<PromptInput> EngineApi::read_chat(const json::Value& body, std::size_t rank) {
   const std::uint64_t queries = processor_cache_.queries;
   const std::uint64_t hits = processor_cache_.hits;
@@ -69,13 +70,14 @@ Result<PromptInput> EngineApi::read_chat(const json::Value& body, std::size_t ra
   return prompt;
 }
 
-// The rank that the request names, or the one with the least to do; of equal ones the next.
+// Returns the rank that the request names, or the one with the least work. Of several ranks it
+// returns the next one.
 Result<std::size_t> EngineApi::choose_rank(const http::Request& request) {
   const std::size_t ranks = parts_.cores.size();
   const std::string_view named = request.headers.find("x-data-parallel-rank").value_or("");
   std::int64_t number = 0;
   const auto parsed = std::from_chars(named.data(), named.data() + named.size(), number);
-  // What is no number is not seen.
+  // Other text than a number is ignored.
   if (parsed.ec != std::errc::invalid_argument && parsed.ptr == named.data() + named.size()) {
     const bool is_rank =
         parsed.ec == std::errc{} && number >= 0 && number < static_cast<std::int64_t>(ranks);
@@ -87,6 +89,7 @@ Result<std::size_t> EngineApi::choose_rank(const http::Request& request) {
   for (std::size_t i = 0; i < ranks; ++i) {
     const std::size_t rank = (begin + i) % ranks;
     const core::Scheduler& scheduler = parts_.cores[rank].engine.scheduler();
+    // A waiting request counts four times (vLLM, DPLBAsyncMPClient in v1/engine/core_client.py).
     const std::size_t load = 4 * scheduler.waiting() + scheduler.running();
     if (least && load >= *least) continue;
     least = load;
@@ -172,6 +175,7 @@ Task<void> EngineApi::generate(const http::Request& request, faults::AnswerWrite
   Engine& engine = parts_.cores[generation.rank].engine;
   const std::shared_ptr<Job> job = engine.submit(std::move(generation.specs));
   const JobGuard guard(engine, job);
+  // A client that leaves ends the work before the next step.
   writer.on_disconnect([&engine, job] { engine.cancel(job); });
   if (generation.fields.stream) {
     co_await answer_stream(generation, *job, writer);
@@ -191,6 +195,7 @@ Task<void> EngineApi::answer_whole(Generation& generation, Job& job, faults::Ans
       choices[output.sample].token_ids.push_back(output.token);
     }
   }
+  // Nothing is answered, because the client left or the engine restarts.
   if (job.cancelled()) co_return;
   http::Response response =
       to_response({.body = whole_answer(generation.head, choices, generation.usage)});
@@ -254,6 +259,7 @@ Task<void> EngineApi::answer_instantly(const http::Request& request, faults::Ans
     co_return;
   }
   const AnswerStream stream(std::move(head), {.include_usage = fields->include_usage});
+  // Every event but the last is the same text. It is made once, because this mode must be cheap.
   const std::string event = stream.token({.text = kInstantWord}, usage);
   const std::string last = stream.token({.text = kInstantWord, .last = true}, usage);
   http::Headers headers = stream_headers();

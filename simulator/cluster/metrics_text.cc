@@ -10,7 +10,7 @@ namespace {
 
 using faults::FaultKind;
 
-// One of each name.
+// One kind of each name.
 constexpr std::array kFaultKindsShown{
     FaultKind::Drop,      FaultKind::Duplicate,     FaultKind::Reorder,        FaultKind::Delay,
     FaultKind::Restart,   FaultKind::Forget,        FaultKind::DieMidstream,   FaultKind::Stall,
@@ -18,6 +18,7 @@ constexpr std::array kFaultKindsShown{
     FaultKind::SlowProbe};
 
 std::string number(double value) {
+  // prometheus_client writes every value as a Python float.
   std::array<char, 40> text{};
   std::snprintf(text.data(), text.size(), "%.17g", value);
   const std::string printed = text.data();
@@ -28,12 +29,13 @@ std::string escaped_label(std::string_view value) {
   std::string out;
   for (const char c : value) {
     if (c == '\\' || c == '"') out += '\\';
+    // A newline would end the line of the sample.
     out += c == '\n' ? ' ' : c;
   }
   return out;
 }
 
-// Text in which every metric has a sample per rank.
+// The text of a page in which every metric has one sample per rank.
 class Page {
  public:
   explicit Page(const MetricsSource& source)
@@ -44,7 +46,7 @@ class Page {
     std::string_view help;
   };
 
-  // value: of a RankSource.
+  // `value` returns the value of a RankSource.
   template <class Value>
   void counter(const Metric& metric, Value value) {
     open(metric, "counter");
@@ -60,19 +62,20 @@ class Page {
     text_ += "# HELP " + name_ + " " + std::string(metric.help) + "\n# TYPE " + name_ + " " +
              std::string(type) + "\n";
   }
-  // Labels in alphabetical order, as prometheus_client writes them: before and after model_name.
+  // Labels are in alphabetical order, as prometheus_client writes them: some before and some after
+  // model_name.
   template <class Value>
   void sample(Value value, std::string_view before = {}, std::string_view after = {}) {
     for (rank_ = 0; rank_ < source_.ranks.size(); ++rank_) {
       line("", static_cast<double>(value(source_.ranks[rank_])), before, after);
     }
   }
-  // One sample for all ranks, under the first one's label.
+  // Writes one sample for all ranks, with the label of the first rank.
   void of_all(double value, std::string_view before) {
     rank_ = 0;
     line("", value, before, {});
   }
-  // histogram: of an Engine.
+  // `histogram` returns a histogram of an Engine.
   template <class Histogram>
   void histogram(const Metric& metric, Histogram histogram) {
     open(metric, "histogram");
@@ -103,7 +106,7 @@ class Page {
 
   const MetricsSource& source_;
   const std::string model_;
-  std::size_t rank_ = 0;  // of the samples being written
+  std::size_t rank_ = 0;  // the rank of the present samples
   std::string name_;
   std::string text_;
 };
@@ -112,9 +115,10 @@ const core::PrefixCache& cache_of(const RankSource& rank) {
   return rank.engine->scheduler().cache();
 }
 
-// The one page entry whose labels are the configuration; model_name is not among them.
+// The only entry whose labels are the configuration. It has no label model_name.
 std::string cache_config(const core::PrefixCache& cache, std::size_t rank) {
   const std::string size = std::to_string(cache.block_size());
+  // vLLM also counts its null block.
   const std::size_t blocks = cache.blocks_usable() + 1;
   return "vllm:cache_config_info{block_size=\"" + size +
          "\",cache_dtype=\"auto\",effective_attention_block_size=\"" + size +
@@ -137,6 +141,7 @@ void add_load(Page& page, const MetricsSource& source) {
   page.open({"vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason."},
             "gauge");
   page.sample(waiting, {}, ",reason=\"capacity\"");
+  // The simulation defers no request.
   page.sample([](const RankSource&) { return 0; }, {}, ",reason=\"deferred\"");
   page.gauge({"vllm:kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage."}, usage);
   page.open({"vllm:cache_config_info", "Information of the LLMEngine CacheConfig"}, "gauge");
@@ -145,7 +150,7 @@ void add_load(Page& page, const MetricsSource& source) {
   }
 }
 
-// A counter of the scheduler.
+// Returns a function for a counter of the scheduler.
 auto of(std::uint64_t core::SchedulerCounters::*member) {
   return [member](const RankSource& r) { return r.engine->scheduler().counters().*member; };
 }
@@ -173,6 +178,7 @@ void add_counters(Page& page) {
   page.counter({"vllm:generation_tokens_total", "Number of generation tokens processed."},
                of(&Counters::generated_tokens));
   page.open({"vllm:request_success_total", "Count of successfully processed requests."}, "counter");
+  // A simulated answer always ends by its length.
   const auto none = [](const RankSource&) { return 0; };
   page.sample(none, "finished_reason=\"stop\",");
   page.sample(of(&Counters::finished), "finished_reason=\"length\",");

@@ -130,6 +130,8 @@ struct Range {
 };
 
 Result<Done> check_ranges(const SimulateSettings& s) {
+  // The table checks these ranges for flags. SimulatedCluster::start() also takes settings from
+  // tests.
   for (const Range& range : {
            Range{"--engines", double(s.engines), 1, kEnginesMax},
            Range{"--data-parallel-size", double(s.data_parallel_size), 1, kRanksMax},
@@ -174,8 +176,10 @@ Result<Done> check_ports(const SimulateSettings& s) {
   }
   for (std::size_t a = 0; a < ranges.size(); ++a) {
     for (std::size_t b = a + 1; b < ranges.size(); ++b) {
+      // Each pair of ranges is compared. The lower one must end before the higher one begins.
       const PortRange& low = ranges[a].base <= ranges[b].base ? ranges[a] : ranges[b];
       const PortRange& high = ranges[a].base <= ranges[b].base ? ranges[b] : ranges[a];
+      // With base 0 the system chooses free ports, which cannot overlap.
       if (low.base == 0 || low.base + low.size <= high.base) continue;
       return invalid("the ports of " + low.flag + " " + std::to_string(low.base) + " and " +
                      high.flag + " " + std::to_string(high.base) + " overlap for " + engines +
@@ -194,6 +198,7 @@ Result<Done> check_faults(const SimulateSettings& s) {
       return invalid("--fault " + text + ": there are " + std::to_string(s.engines) +
                      " engines, numbered from 0");
     }
+    // Without p the restart would happen once and immediately, before any request.
     if (fault->kind == faults::FaultKind::Restart && !fault->probability) {
       return invalid("--fault " + text + ": give p, the chance of a restart per request");
     }

@@ -8,8 +8,9 @@
 
 namespace sightline::cluster {
 
-// `sightline simulate`: starts the engines, prints one line per engine (its `--worker` value) and
-// "ready" on standard output, serves until SIGINT or SIGTERM. The value is the exit status.
+// Runs `sightline simulate`. It starts the engines and prints one line per engine (its `--worker`
+// value) and "ready" on standard output. It serves until SIGINT or SIGTERM. Returns the exit
+// status.
 Result<int> run_simulate(const SimulateSettings& settings);
 
 }  // namespace sightline::cluster

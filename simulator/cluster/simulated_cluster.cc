@@ -25,9 +25,9 @@
 namespace sightline::cluster {
 namespace {
 
-// Longest prompt plus answer in instant mode, where nothing depends on it.
+// The longest prompt plus answer in instant mode, where nothing depends on it.
 constexpr std::uint32_t kInstantModelLength = 1U << 20U;
-// Patience with the ports of an engine that begins again.
+// How often and how fast a restarted engine tries to bind its ports.
 constexpr int kBindTriesMax = 200;
 constexpr std::chrono::milliseconds kBindPause{50};
 
@@ -53,6 +53,7 @@ Result<std::shared_ptr<const api::EngineModel>> model_of(const SimulateSettings&
   return api::load_model({.path = s.model_path,
                           .served_name = s.served_model_name,
                           .max_model_len = s.max_model_len,
+                          // One block is vLLM's null block, which holds no tokens.
                           .pool_tokens = std::uint64_t{s.blocks - 1} * s.block_size,
                           .lora_modules = s.lora_modules});
 }
@@ -74,14 +75,14 @@ EngineOptions engine_options(const SimulateSettings& s, const api::EngineModel& 
           }};
 }
 
-// One data-parallel rank; members end in reverse order.
+// One data-parallel rank. Its members are destroyed in reverse order.
 struct Core {
   std::optional<faults::EventFaults> event_faults;
   std::unique_ptr<EventPublisher> publisher;
   std::unique_ptr<Engine> engine;
 };
 
-// One engine and its sockets; members end in reverse order.
+// One engine and its sockets. Its members are destroyed in reverse order.
 struct Unit {
   asio::io_context* context = nullptr;
   EngineAddresses endpoints;
@@ -90,10 +91,10 @@ struct Unit {
   std::unique_ptr<EngineApi> api;
   std::unique_ptr<http::Server> server;
   EngineApiOptions api_options;
-  bool restart_ordered = false;  // on the engine's thread
+  bool restart_ordered = false;  // only on the engine's thread
 };
 
-// An engine whose process is to end, and how long until it begins again.
+// An engine whose process must end, and the time until it begins again.
 struct RestartOrder {
   std::size_t engine = 0;
   std::chrono::milliseconds down{0};
@@ -103,11 +104,11 @@ struct RestartOrder {
 struct DeadEngine {
   std::size_t engine = 0;
   std::uint16_t port = 0;
-  Instant begin_at;  // it tries to begin again
+  Instant begin_at;  // the time of its next try to begin again
   int tries = 0;
 };
 
-// Runs work on an I/O thread and waits for it.
+// Runs work on an I/O thread and waits for its end.
 template <class Work>
 void run_there(asio::io_context& context, Work work) {
   std::promise<void> done;
@@ -141,7 +142,7 @@ struct SimulatedCluster::State {
   static void quiesce(Unit& unit);
   void carry_out_restarts(const std::stop_token& stop);
   DeadEngine end(const RestartOrder& order);
-  // True: it is there again, or never will be.
+  // Returns true if the engine runs again or never will.
   bool begin_again(DeadEngine& dead);
   Result<Done> reopen(const DeadEngine& dead);
   [[nodiscard]] std::string topic_of(std::uint32_t index) const;
@@ -155,6 +156,7 @@ struct SimulatedCluster::State {
 };
 
 SimulatedCluster::State::~State() {
+  // Restarts end first, because they use the engines and open sockets.
   restarts.close();
   restarter.reset();
   for (const auto& unit : units) quiesce(*unit);
@@ -162,13 +164,14 @@ SimulatedCluster::State::~State() {
   units.clear();
 }
 
-// Cuts all connections; returns when no handler refers to the engine any more.
+// Cuts all connections. Returns when no handler uses the engine any longer.
 void SimulatedCluster::State::quiesce(Unit& unit) {
   if (!unit.server) return;
   unit.server->drain(Duration::zero());
   run_there(*unit.context, [&unit] {
     for (const auto& core : unit.cores) core->engine->cancel_all();
   });
+  // The handlers end on the engine's thread. The empty task waits until it has run them once more.
   while (unit.server->active_requests() > 0) run_there(*unit.context, [] {});
 }
 
@@ -198,6 +201,7 @@ Result<Done> SimulatedCluster::State::start_engine(std::uint32_t index) {
           static_cast<std::uint64_t>(settings.mm_processor_cache_gb * (1ULL << 30U)),
       .instant = settings.instant,
       .topic = topic_of(index),
+      // The ids of answers differ in each run.
       .id_seed =
           static_cast<std::uint64_t>(system_clock().wall().time_since_epoch().count()) + index,
       .engine = index};
@@ -206,8 +210,8 @@ Result<Done> SimulatedCluster::State::start_engine(std::uint32_t index) {
   return listen(index, port_of(settings.base_port, index));
 }
 
-// Ports that the system chose for several ranks do not follow each other: no single endpoint stands
-// for all of them then, and a router asks the engine.
+// If the system chose the ports of several ranks, they do not follow one another. A single endpoint
+// cannot represent them then, and a router asks the engine.
 void SimulatedCluster::State::tell_endpoints(Unit& unit) const {
   const EventPublisher& first = *unit.cores.front()->publisher;
   const std::string tcp = "tcp://" + host_in_url(settings.host) + ":";
@@ -227,6 +231,7 @@ std::string SimulatedCluster::State::topic_of(std::uint32_t index) const {
 }
 
 Result<Done> SimulatedCluster::State::add_faults(Unit& unit, std::uint32_t index) {
+  // An index is below kEnginesMax, so each engine and each seed have their own draws.
   unit.faults.emplace(std::uint64_t{settings.fault_seed} * kEnginesMax + index, system_clock());
   for (const std::string& text : settings.faults) {
     const faults::Fault fault = SL_TRY(faults::parse_fault(text));
@@ -261,6 +266,7 @@ Result<Done> SimulatedCluster::State::start_core(Unit& unit, std::uint32_t index
 void SimulatedCluster::State::make_api(std::size_t index) {
   Unit& unit = *units[index];
   const auto order_restart = [this, &unit, index](std::chrono::milliseconds down) {
+    // Several requests may order a restart before the process ends. They cause only one.
     if (unit.restart_ordered) return;
     unit.restart_ordered = restarts.push({.engine = index, .down = down});
   };
@@ -279,7 +285,7 @@ Result<Done> SimulatedCluster::State::listen(std::size_t index, std::uint16_t po
   };
   http::ServerOptions options{.host = settings.host, .port = port};
   unit.server = SL_TRY(http::Server::create(pool, std::move(options), handler));
-  // A restart listens on the same port, while others may be reading where.
+  // A restart listens on the same port. Other threads may read the address meanwhile.
   if (unit.endpoints.url.empty()) {
     unit.endpoints.url =
         "http://" + host_in_url(settings.host) + ":" + std::to_string(unit.server->port());
@@ -287,8 +293,8 @@ Result<Done> SimulatedCluster::State::listen(std::size_t index, std::uint16_t po
   return Done{};
 }
 
-// An engine ends when it is ordered, however long others take to come back: whoever reads when a
-// restart struck looks for its effect then.
+// An engine ends when this is ordered, even if other engines take long to return. A reader of the
+// time of a restart expects its effect at that time.
 void SimulatedCluster::State::carry_out_restarts(const std::stop_token& stop) {
   std::vector<DeadEngine> dead;
   while (!stop.stop_requested()) {
@@ -302,10 +308,11 @@ void SimulatedCluster::State::carry_out_restarts(const std::stop_token& stop) {
   }
 }
 
-// As seen from outside: connections end, nobody listens, then the same ports again with nothing
-// cached, nothing counted, and event numbers from 0. Block hashes are the same as before.
+// Outside it looks like this: connections end and nothing listens. Then the same ports return, with
+// nothing cached or counted and with event numbers from 0. Block hashes stay the same.
 DeadEngine SimulatedCluster::State::end(const RestartOrder& order) {
   Unit& unit = *units[order.engine];
+  // The port may be one that the system chose. The engine must return to it.
   const std::uint16_t port = unit.server->port();
   quiesce(unit);
   run_there(*unit.context, [&] {
@@ -323,7 +330,7 @@ DeadEngine SimulatedCluster::State::end(const RestartOrder& order) {
 bool SimulatedCluster::State::begin_again(DeadEngine& dead) {
   if (system_clock().now() < dead.begin_at) return false;
   const Result<Done> begun = reopen(dead);
-  // The kernel may lend a port that nobody listens on to an outgoing connection for a while.
+  // The kernel may give an unused port to an outgoing connection for a while.
   if (!begun.ok() && ++dead.tries < kBindTriesMax) {
     dead.begin_at = system_clock().now() + kBindPause;
     return false;
@@ -368,7 +375,7 @@ EngineCounters SimulatedCluster::counters(std::size_t engine) const {
 }
 
 Result<int> run_simulate(const SimulateSettings& settings) {
-  // Before any thread: blocks the signals in all of them.
+  // Created before any thread: it blocks the signals in all threads.
   Shutdown shutdown;
   auto cluster = SL_TRY(SimulatedCluster::start(settings));
   LineWriter out({.fd = STDOUT_FILENO, .thread_name = "sl-out"});

@@ -9,7 +9,7 @@
 
 namespace sightline::core {
 
-// SHA-256 (FIPS 180-4).
+// Returns the SHA-256 (FIPS 180-4) of the bytes.
 std::array<std::uint8_t, 32> sha256(ByteView bytes);
 
 }  // namespace sightline::core

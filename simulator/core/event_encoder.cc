@@ -9,7 +9,7 @@
 namespace sightline::core {
 namespace {
 
-// First vLLM 0.N that has the field or form.
+// The first vLLM 0.N with this field or form.
 constexpr int kRankSince = 14;
 constexpr int kLoraNameSince = 14;
 constexpr int kExtraKeysSince = 17;
@@ -20,7 +20,8 @@ constexpr int kMapSince = 24;
 constexpr int kReplayTopicSince = 25;
 constexpr int kSessionSince = 32;
 
-// MessagePack (msgpack.org specification), every value in its shortest form, as msgspec writes.
+// Writes MessagePack (msgpack.org specification). Every value has its shortest form, as msgspec
+// writes it.
 class Writer {
  public:
   void nil() { out_.push_back(0xc0); }
@@ -43,6 +44,7 @@ class Writer {
     tagged(0xd3, bits, 8);
   }
 
+  // msgspec writes every Python float in 8 bytes.
   void float64(double value) { tagged(0xcb, std::bit_cast<std::uint64_t>(value), 8); }
 
   void text(std::string_view value) {
@@ -59,6 +61,7 @@ class Writer {
     out_.insert(out_.end(), value.begin(), value.end());
   }
 
+  // Only block hashes are binary. They have 32 bytes, so the form with an 8-bit length is enough.
   void binary(ByteView value) {
     tagged(0xc4, value.size(), 1);
     out_.insert(out_.end(), value.begin(), value.end());
@@ -72,7 +75,7 @@ class Writer {
  private:
   struct ContainerTags {
     std::uint8_t small;
-    std::uint8_t count16;  // the 32-bit form is the next tag
+    std::uint8_t count16;  // the 32-bit form has the next tag
   };
   void container(ContainerTags tags, std::size_t count) {
     if (count < 16) return big_endian(tags.small | count, 1);
@@ -110,7 +113,7 @@ class BatchEncoder {
  private:
   [[nodiscard]] bool has(int since) const { return format_.minor_version >= since; }
 
-  // Opens an event of so many fields; as a map its tag is a field of its own.
+  // Opens an event with this number of fields. In a map the tag is a field too.
   void open(std::string_view type, std::size_t fields) {
     if (has(kMapSince)) {
       out_.map(fields + 1);
@@ -121,6 +124,7 @@ class BatchEncoder {
     out_.text(type);
   }
 
+  // Arrays have no field names. A reader finds a field by its position.
   void name(std::string_view field) {
     if (has(kMapSince)) out_.text(field);
   }
@@ -135,6 +139,7 @@ class BatchEncoder {
 
   void write(const BlockStored& stored) {
     const bool extra_keys = has(kExtraKeysSince) && !stored.hashes.empty();
+    // The fields of every release: hashes, parent, tokens, block size, LoRA id and medium.
     std::size_t fields = 6;
     const bool session = has(kSessionSince) && stored.session_id;
     for (const bool present :
@@ -154,6 +159,7 @@ class BatchEncoder {
     out_.unsigned_integer(stored.block_size);
     name("lora_id");
     stored.lora ? out_.unsigned_integer(stored.lora->id) : out_.nil();
+    // Simulated engines cache on the GPU only.
     name("medium");
     out_.text("GPU");
     if (has(kLoraNameSince)) {

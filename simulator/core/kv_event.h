@@ -11,33 +11,33 @@
 
 #include "common/base/ids.h"
 
-// The prefix-cache events of a vLLM engine as values, before they are encoded for the wire.
+// The prefix-cache events of a vLLM engine as values, before they are encoded.
 namespace sightline::core {
 
-// SHA-256 over (parent hash, tokens, extra keys) of one whole block.
+// SHA-256 of the parent's hash, the tokens and the extra keys of one whole block.
 using BlockHash = std::array<std::uint8_t, 32>;
 
-// The hash as events carry it by default: the last 8 bytes of the digest, big-endian
-// (vLLM 0.32 with VLLM_KV_EVENTS_USE_INT_BLOCK_HASHES=1).
+// Returns the hash in the form of events: the last 8 bytes of the digest, big-endian. This is the
+// default (vLLM 0.32 with VLLM_KV_EVENTS_USE_INT_BLOCK_HASHES=1).
 std::uint64_t event_integer(const BlockHash& hash);
 
-// A media item that overlaps a block. offset = first token of its placeholder range minus first
-// token of the block: negative on the blocks that continue it.
+// A media item that overlaps a block. The offset is the first token of its placeholder range minus
+// the first token of the block. It is negative on the blocks that continue the item.
 struct MediaKey {
   std::string identifier;
   std::int64_t offset = 0;
   friend bool operator==(const MediaKey&, const MediaKey&) = default;
 };
 
-// A LoRA adapter. vLLM numbers loaded adapters from 1.
+// A LoRA adapter. vLLM numbers loaded adapters from 1 on.
 struct Lora {
   std::string name;
   std::uint32_t id = 1;
   friend bool operator==(const Lora&, const Lora&) = default;
 };
 
-// What besides the tokens sets a block apart. The event carries them in this order: LoRA name,
-// media in order of position, salt (only on the block that starts at token 0).
+// The properties of a block besides its tokens. An event contains them in this order: LoRA name,
+// media in order of position, salt. Only the block at token 0 has the salt.
 struct ExtraKeys {
   std::optional<std::string> lora_name;
   std::vector<MediaKey> media;
@@ -46,11 +46,12 @@ struct ExtraKeys {
   friend bool operator==(const ExtraKeys&, const ExtraKeys&) = default;
 };
 
-// The layers that a cached block is of: all engines have the first, hybrid models the second too.
+// The group of layers that a cached block belongs to. All engines have the first group. Hybrid
+// models also have the second one.
 enum class CacheGroup : std::uint8_t { Full, SlidingWindow };
 
-// Whole blocks became available: chained in order after parent (none = first block of a prompt).
-// tokens are those of all blocks, extra_keys has one entry per block.
+// Whole blocks were stored. They follow one another after `parent`, which is absent for the first
+// block of a prompt. `tokens` are those of all blocks. `extra_keys` has one entry per block.
 struct BlockStored {
   std::vector<BlockHash> hashes;
   std::optional<BlockHash> parent;
@@ -58,7 +59,8 @@ struct BlockStored {
   std::uint32_t block_size = 0;
   std::optional<Lora> lora;
   std::vector<ExtraKeys> extra_keys;
-  std::optional<std::string> session_id;  // of the request that caused it; attribution only
+  // The session of the request that caused it, for information only.
+  std::optional<std::string> session_id;
   CacheGroup group = CacheGroup::Full;
 };
 
@@ -68,6 +70,7 @@ struct BlockRemoved {
   CacheGroup group = CacheGroup::Full;
 };
 
+// All blocks were cleared.
 struct AllBlocksCleared {};
 
 using KvEvent = std::variant<BlockStored, BlockRemoved, AllBlocksCleared>;

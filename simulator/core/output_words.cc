@@ -37,6 +37,9 @@ Result<std::shared_ptr<const OutputWords>> OutputWords::create(
       continue;
     }
     again.clear();
+    // The text alone must give this one token. Otherwise an answer that a client sends back would
+    // not
+    // have the tokens that decoding cached.
     if (!tokenizer.encode(text, again) || again != std::vector{id}) continue;
     list.push_back({id, text});
     if (first.size() == kWordsMax && following.size() == kWordsMax) break;
@@ -57,6 +60,8 @@ OutputWords::OutputWords(std::vector<Word> first, std::vector<Word> following)
 }
 
 const OutputWords::Word& OutputWords::word(std::uint64_t seed, std::size_t position) const {
+  // Only the first word has no leading blank. The blanks keep the words apart when the answer is
+  // tokenized again.
   const auto& list = position == 0 ? first_ : following_;
   return list[Rng(seed + position).below(static_cast<std::uint32_t>(list.size()))];
 }
@@ -68,6 +73,7 @@ std::string_view OutputWords::text_of(TokenId token) const {
 
 std::uint64_t answer_seed(const std::vector<TokenId>& prompt, std::uint32_t sample) {
   std::uint64_t seed = sample;
+  // The order of the tokens counts. A permuted prompt gets another seed.
   for (const TokenId token : prompt) seed = Rng(seed ^ token).next();
   return seed;
 }

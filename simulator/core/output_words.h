@@ -18,23 +18,25 @@ class Tokenizer;
 
 namespace sightline::core {
 
-// The words that simulated engines answer with: tokens of the model's vocabulary whose text turns
-// into the same tokens again, so that an answer sent back in the next turn hits the blocks that
-// decoding filled. Immutable: any thread.
+// The words of the answers of simulated engines. They are tokens of the model's vocabulary whose
+// text is tokenized to the same tokens again. If a client sends an answer back in its next turn,
+// the prompt then hits the blocks that decoding filled. Immutable: any thread may use it.
 class OutputWords {
  public:
-  // Chooses plain lower-case words. Errors: Unsupported if the vocabulary has too few of them.
+  // Chooses words of lower-case letters. Errors: Unsupported if the vocabulary has too few of them.
   static Result<std::shared_ptr<const OutputWords>> create(const tokenizer::Tokenizer& tokenizer);
 
+  // A token of the vocabulary and its text.
   struct Word {
     TokenId token = 0;
     std::string text;
   };
-  // Each list at least one entry: words without and with a blank in front.
+  // Words without and with a leading blank. Each list needs at least one.
   OutputWords(std::vector<Word> first, std::vector<Word> following);
 
-  // The position-th word of the answer that seed stands for.
+  // Returns the word at a position of the answer that belongs to the seed.
   [[nodiscard]] const Word& word(std::uint64_t seed, std::size_t position) const;
+  // Returns the text of a token of these words. Any other token has an empty text.
   [[nodiscard]] std::string_view text_of(TokenId token) const;
 
  private:
@@ -43,7 +45,9 @@ class OutputWords {
   std::unordered_map<TokenId, std::string> texts_;
 };
 
-// Stands for a prompt: equal prompts, equal answers.
+// Returns the seed for a prompt. Equal prompts have equal answers. `sample` is the number of an
+// answer
+// of the same request, and each sample has another answer.
 std::uint64_t answer_seed(const std::vector<TokenId>& prompt, std::uint32_t sample);
 
 }  // namespace sightline::core

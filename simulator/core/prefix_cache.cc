@@ -13,7 +13,7 @@
 namespace sightline::core {
 namespace {
 
-// Of all blocks, one in so many has a place in the second group.
+// The share of all blocks for which the second group has room.
 constexpr std::uint32_t kWindowShare = 16;
 
 void append_le64(Bytes& out, std::uint64_t value) {
@@ -27,7 +27,8 @@ void append_text(Bytes& out, std::string_view text) {
   out.insert(out.end(), text.begin(), text.end());
 }
 
-// Every variable part carries its length or count, so that no two blocks share an input.
+// Every variable part has its length or count. Otherwise two different blocks could have the same
+// input.
 BlockHash hash_block(const BlockHash* parent, std::span<const TokenId> tokens,
                      const ExtraKeys& keys) {
   Bytes input;
@@ -100,6 +101,8 @@ void PrefixCache::extend_hashes(Sequence& sequence, std::size_t blocks) const {
 
 std::vector<std::uint32_t> PrefixCache::find_hits(Sequence& sequence) const {
   std::vector<std::uint32_t> hits;
+  // One token is left to compute even if all are cached. Its computation gives the first output
+  // token.
   const std::size_t hits_max = (sequence.tokens_.size() - 1) / options_.block_size;
   while (hits.size() < hits_max) {
     extend_hashes(sequence, hits.size() + 1);
@@ -122,11 +125,13 @@ bool PrefixCache::grow(Sequence& sequence, std::size_t tokens_total, bool report
   const std::size_t held = first ? hits.size() : sequence.blocks_.size();
   const std::size_t wanted = (tokens_total + options_.block_size - 1) / options_.block_size;
   const std::size_t missing = wanted > held ? wanted - held : 0;
+  // A block of a hit without holders is in the free list, and leaves it.
   const auto idle_hits = static_cast<std::size_t>(std::count_if(
       hits.begin(), hits.end(), [this](auto block) { return pool_[block].holders == 0; }));
   if (missing + idle_hits > free_count_) return false;
 
   take_hits(sequence, hits);
+  // The reused blocks come first, because the new blocks name the last of them as their parent.
   if (report_reused && !hits.empty()) announce(sequence, 0, hits.size());
   for (std::size_t i = 0; i < missing; ++i) sequence.blocks_.push_back(pop_free());
   cache_whole_blocks(sequence, tokens_total);
@@ -152,6 +157,7 @@ std::uint32_t PrefixCache::pop_free() {
   pool_[block].hash.reset();
   const auto entry = table_.find(hash);
   SL_CHECK(entry != table_.end());
+  // Other copies of the block continue to serve hits. Each copy has its own event.
   std::erase(entry->second.blocks, block);
   if (entry->second.blocks.empty()) table_.erase(entry);
   events_.emplace_back(BlockRemoved{hash});
@@ -187,7 +193,8 @@ void PrefixCache::cache_whole_blocks(Sequence& sequence, std::size_t tokens_tota
 
 void PrefixCache::keep_window(const Sequence& sequence, std::size_t first, std::size_t last) {
   if (options_.window_blocks == 0) return;
-  auto stored = std::get<BlockStored>(events_.back());  // of the other group just before
+  // The event of the other group, which was added just before.
+  auto stored = std::get<BlockStored>(events_.back());
   stored.group = CacheGroup::SlidingWindow;
   events_.emplace_back(std::move(stored));
   const auto blocks = std::span(sequence.hashes_).subspan(first, last - first);
@@ -202,6 +209,7 @@ void PrefixCache::announce(const Sequence& sequence, std::size_t first, std::siz
   stored.block_size = options_.block_size;
   stored.lora = sequence.keys_.lora;
   stored.session_id = sequence.keys_.session_id;
+  // Without a parent the first block is at the root, which is the start of the prompt.
   if (first > 0) stored.parent = sequence.hashes_[first - 1];
   const auto hash = sequence.hashes_.begin();
   stored.hashes.assign(hash + static_cast<std::ptrdiff_t>(first),
@@ -216,8 +224,8 @@ void PrefixCache::announce(const Sequence& sequence, std::size_t first, std::siz
 }
 
 void PrefixCache::release(Sequence& sequence) {
-  // Tail first: the start of a prompt is what others are most likely to share. Blocks without
-  // content go to the front, to be used up before content is lost.
+  // The last block comes first, because other prompts most probably share the beginning. Blocks
+  // without content go to the front. They are used before content is lost.
   for (auto held = sequence.blocks_.rbegin(); held != sequence.blocks_.rend(); ++held) {
     Block& block = pool_[*held];
     SL_CHECK(block.holders > 0);
@@ -228,6 +236,7 @@ void PrefixCache::release(Sequence& sequence) {
 }
 
 bool PrefixCache::forget() {
+  // A sequence that holds blocks also relies on their entries in table_.
   if (free_count_ != blocks_usable()) return false;
   table_.clear();
   window_.clear();

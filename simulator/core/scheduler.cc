@@ -24,14 +24,17 @@ struct Scheduler::Request {
   const std::uint64_t answer_seed;
   const bool report_reused;
   Sequence sequence;
-  std::size_t computed = 0;     // leading tokens whose blocks are filled
-  std::size_t step_tokens = 0;  // being computed by the step that runs
-  bool started_before = false;  // scheduled once, perhaps preempted since
+  // Leading tokens whose blocks are filled.
+  std::size_t computed = 0;
+  // The tokens that the running step computes.
+  std::size_t step_tokens = 0;
+  // It was scheduled once, and perhaps preempted after that.
+  bool started_before = false;
   std::size_t cached_tokens = 0;
 
   [[nodiscard]] std::size_t tokens() const { return sequence.tokens().size(); }
   [[nodiscard]] std::size_t outputs() const { return tokens() - prompt_tokens; }
-  // Whether computing so many tokens adds a token to the answer and nothing else.
+  // Returns whether the computation of this number of tokens only adds a token to the answer.
   [[nodiscard]] bool decodes(std::size_t count) const { return count == 1 && outputs() > 0; }
 };
 
@@ -47,7 +50,7 @@ Scheduler::Scheduler(const Options& options, Sampler sampler)
 Scheduler::~Scheduler() = default;
 
 bool Scheduler::fits(const RequestSpec& spec) const {
-  // The last output token is never computed, so it needs no slot.
+  // The last output token is never computed, and so it needs no slot.
   const std::size_t tokens = spec.prompt.size() + spec.output_tokens_max - 1;
   return tokens <= cache_.blocks_usable() * options_.cache.block_size;
 }
@@ -64,6 +67,7 @@ RequestId Scheduler::add(RequestSpec spec) {
 void Scheduler::abort(RequestId id) {
   const auto found = requests_.find(id.value);
   if (found == requests_.end()) return;
+  // The running step has already reserved its work. complete() ends the request.
   if (found->second->step_tokens > 0) {
     aborted_.push_back(id.value);
     return;
@@ -86,6 +90,7 @@ StepWork Scheduler::schedule() {
   step_prompt_tokens_ = 0;
   const std::uint64_t preempted = counters_.preempted;
   schedule_running(work);
+  // After a preemption no request joins, because blocks are short.
   if (counters_.preempted == preempted) schedule_waiting(work);
   in_step_ = !work.empty();
   return work;
@@ -93,6 +98,9 @@ StepWork Scheduler::schedule() {
 
 std::size_t Scheduler::budget_for(const Request& request, std::size_t wanted) const {
   const std::size_t left = options_.step_tokens_max - step_tokens_;
+  // Decoding needs no part of the prompt budget. A long prompt can therefore not stop the answers
+  // of
+  // other requests.
   if (request.decodes(wanted)) return std::min(wanted, left);
   return std::min({wanted, left, options_.step_prompt_tokens_max - step_prompt_tokens_});
 }
@@ -103,6 +111,7 @@ void Scheduler::schedule_running(StepWork& work) {
     const std::size_t tokens = budget_for(request, request.tokens() - request.computed);
     if (tokens == 0) continue;
     bool room = cache_.grow(request.sequence, request.computed + tokens);
+    // The request that started last gives way first. That may be this request itself.
     while (!room && running_.size() > i) {
       preempt_last();
       room = running_.size() > i && cache_.grow(request.sequence, request.computed + tokens);
@@ -115,7 +124,10 @@ void Scheduler::preempt_last() {
   Request& request = *running_.back();
   running_.pop_back();
   cache_.release(request.sequence);
+  // The request keeps the tokens of its answer, so it produces no token twice. It computes the
+  // tokens without cached blocks again.
   request.computed = 0;
+  // It goes to the front, because it arrived before all requests that have not started.
   waiting_.push_front(&request);
   ++counters_.preempted;
 }
@@ -125,6 +137,7 @@ void Scheduler::schedule_waiting(StepWork& work) {
     Request& request = *waiting_.front();
     const std::size_t cached = cache_.match(request.sequence);
     const std::size_t tokens = budget_for(request, request.tokens() - cached);
+    // No later request may overtake the first one, even if it would fit.
     if (tokens == 0) return;
     if (!cache_.grow(request.sequence, cached + tokens, request.report_reused)) return;
     waiting_.pop_front();
@@ -136,6 +149,7 @@ void Scheduler::schedule_waiting(StepWork& work) {
 
 void Scheduler::start(Request& request, std::size_t cached_tokens) {
   request.computed = cached_tokens;
+  // A preempted request starts again. Its prompt counts only once.
   if (std::exchange(request.started_before, true)) return;
   request.cached_tokens = cached_tokens;
   counters_.prompt_tokens += request.prompt_tokens;
@@ -178,6 +192,7 @@ std::vector<StepOutput> Scheduler::complete() {
     if (tokens == 0) continue;
     if (!request->decodes(tokens)) counters_.prefill_tokens += tokens;
     request->computed += tokens;
+    // The step computed only a chunk of the tokens. There is no output before the last chunk.
     if (request->computed < request->tokens()) continue;
     if (std::find(aborted_.begin(), aborted_.end(), request->id) != aborted_.end()) continue;
     const TokenId token = sampler_(request->answer_seed, request->outputs());
@@ -195,6 +210,7 @@ std::vector<StepOutput> Scheduler::complete() {
   }
   counters_.finished += finished.size();
   for (Request* request : finished) forget(*request);
+  // The step is over, so abort() can end these requests.
   for (const std::uint64_t id : std::exchange(aborted_, {})) abort(RequestId{id});
   return outputs;
 }

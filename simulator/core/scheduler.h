@@ -14,6 +14,7 @@
 
 namespace sightline::core {
 
+// Identifies a request of one scheduler. The numbers start at 1.
 using RequestId = StrongId<struct RequestIdTag, std::uint64_t>;
 
 // One sample to generate.
@@ -21,78 +22,93 @@ struct RequestSpec {
   std::vector<TokenId> prompt;  // not empty
   SequenceKeys keys;
   std::uint32_t output_tokens_max = 16;  // at least 1
-  std::uint64_t answer_seed = 0;         // what the sampler is given
+  std::uint64_t answer_seed = 0;         // for the sampler
   bool report_reused = false;            // see PrefixCache::grow
 };
 
-// What one step computes.
+// The work of one step.
 struct StepWork {
   std::size_t prefill_tokens = 0;
-  std::size_t encoder_tokens = 0;  // of media items whose encoding is not remembered
-  std::size_t decode_tokens = 0;   // requests that only add their next token
+  // Of media items that the encoder cache lacks.
+  std::size_t encoder_tokens = 0;
+  // Requests that only add their next token.
+  std::size_t decode_tokens = 0;
   [[nodiscard]] bool empty() const { return prefill_tokens + decode_tokens == 0; }
 };
 
-// A token that a step produced.
+// A token from a step.
 struct StepOutput {
   RequestId request;
   TokenId token = 0;
-  bool finished = false;           // with finish_reason "length"
-  std::size_t cached_tokens = 0;   // of the prompt, as found when the request was first scheduled
-  std::size_t created_tokens = 0;  // in whole prompt blocks that were not found
+  // With finish_reason "length".
+  bool finished = false;
+  // Prompt tokens that were found when the request was first scheduled.
+  std::size_t cached_tokens = 0;
+  // Tokens in whole prompt blocks that were not found.
+  std::size_t created_tokens = 0;
 };
 
-// The token at a position of the answer that seed stands for.
+// Returns the token at a position of the answer that belongs to the seed.
 using Sampler = std::function<TokenId(std::uint64_t seed, std::size_t position)>;
 
+// The counters of a scheduler since its creation.
 struct SchedulerCounters {
-  std::uint64_t prompt_tokens = 0;   // of requests that were scheduled, once each
-  std::uint64_t cached_tokens = 0;   // of those, found in the prefix cache
-  std::uint64_t prefill_tokens = 0;  // computed, repeated work after preemption included
-  std::uint64_t encoder_tokens = 0;  // computed
+  // Of scheduled requests, each counted once.
+  std::uint64_t prompt_tokens = 0;
+  // The part of them that was found in the prefix cache.
+  std::uint64_t cached_tokens = 0;
+  // Computed, including repeated work after preemption.
+  std::uint64_t prefill_tokens = 0;
+  // Computed.
+  std::uint64_t encoder_tokens = 0;
   std::uint64_t generated_tokens = 0;
   std::uint64_t finished = 0;
   std::uint64_t aborted = 0;
   std::uint64_t preempted = 0;
 };
 
-// The step loop of a vLLM 0.32 engine core, first come first served: running requests go on,
-// waiting ones join while there is room in the batch, prompts longer than the step's budget are
-// computed in chunks, and when blocks run out the request that started last starts again later.
-// schedule() and complete() alternate; in between the step "runs" for as long as the owner says.
-// Deterministic. Thread safety: none; one owner.
+// The step loop of a vLLM 0.32 engine core, in order of arrival:
+// - Running requests continue. Waiting ones join while the batch has room.
+// - A prompt above the step's budget is computed in chunks.
+// - If blocks run out, the request that started last starts again later.
+//
+// schedule() and complete() alternate. Between them the step "runs" for as long as the owner
+// decides. Deterministic. Thread safety: one owner.
 class Scheduler {
  public:
   struct Options {
     PrefixCache::Options cache;
     std::uint32_t running_max = 256;              // requests in one step
     std::uint32_t step_tokens_max = 8192;         // prompt and output tokens in one step
-    std::uint32_t step_prompt_tokens_max = 8192;  // of these, prompt tokens
-    std::uint32_t encoder_cache_tokens = 8192;    // media embeddings remembered
+    std::uint32_t step_prompt_tokens_max = 8192;  // the part of them that may be prompt tokens
+    std::uint32_t encoder_cache_tokens = 8192;    // media embeddings that are remembered
   };
 
+  // running_max, step_tokens_max and step_prompt_tokens_max must be above 0. complete() calls the
+  // sampler once for each new token.
   Scheduler(const Options& options, Sampler sampler);
   ~Scheduler();
 
-  // False if the prompt and its output can never fit the block pool.
+  // Returns false if the prompt and its output can never fit into the block pool.
   [[nodiscard]] bool fits(const RequestSpec& spec) const;
-  // Queues a request that fits.
+  // Queues a request. It must fit.
   RequestId add(RequestSpec spec);
-  // Forgets a request: no more outputs, no more work. Unknown ids are ignored.
+  // Drops a request: it has no more outputs and no more work. Unknown ids are ignored.
   void abort(RequestId request);
 
-  // Chooses and books the next step's work; empty if there is none.
+  // Chooses and reserves the work of the next step. It may be empty.
   StepWork schedule();
-  // Ends the step: its outputs, in order of the running requests.
+  // Ends the step. Returns its outputs, in the order of the running requests.
   std::vector<StepOutput> complete();
 
-  // Prefix-cache events since the last call.
+  // Returns the prefix-cache events after the last call.
   std::vector<KvEvent> take_events() { return cache_.take_events(); }
   // See PrefixCache::reset.
   bool reset_prefix_cache() { return cache_.reset(); }
   bool forget_prefix_cache() { return cache_.forget(); }
   void reset_encoder_cache() { encoder_cache_.clear(); }
 
+  // The requests that hold blocks, and the requests that wait for a place in the batch.
   [[nodiscard]] std::size_t running() const { return running_.size(); }
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
   [[nodiscard]] const SchedulerCounters& counters() const { return counters_; }
@@ -102,10 +118,14 @@ class Scheduler {
   struct Request;
   void schedule_running(StepWork& work);
   void schedule_waiting(StepWork& work);
+  // Returns how many of the wanted tokens the running step may still compute for the request.
   [[nodiscard]] std::size_t budget_for(const Request& request, std::size_t wanted) const;
+  // Counts a request that joins the batch. Its first cached_tokens tokens need no work.
   void start(Request& request, std::size_t cached_tokens);
+  // Adds tokens of a request to the step.
   void book(StepWork& work, Request& request, std::size_t tokens);
   std::size_t encode_media(const Request& request, std::size_t tokens);
+  // Returns the last running request to the front of the queue, without blocks.
   void preempt_last();
   void forget(Request& request);
 
@@ -116,11 +136,14 @@ class Scheduler {
   SchedulerCounters counters_;
   std::uint64_t last_id_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Request>> requests_;
-  std::vector<Request*> running_;  // in order of start
+  std::vector<Request*> running_;  // in the order of their starts
   std::deque<Request*> waiting_;
-  std::vector<std::uint64_t> aborted_;  // while their step runs
-  std::size_t step_tokens_ = 0;         // booked for the step that runs
-  std::size_t step_prompt_tokens_ = 0;  // of these, prompt tokens
+  // Aborted while their step runs.
+  std::vector<std::uint64_t> aborted_;
+  // Reserved for the running step.
+  std::size_t step_tokens_ = 0;
+  // Of these, prompt tokens.
+  std::size_t step_prompt_tokens_ = 0;
   bool in_step_ = false;
 };
 

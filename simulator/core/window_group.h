@@ -14,23 +14,26 @@
 
 namespace sightline::core {
 
-// The cache group of a hybrid model's layers with a sliding window: they look back at the last
-// blocks only, so a prefix is found where those are held, whatever became of the ones before.
-// A likeness of vLLM's, which shares its blocks with the other group: here it has room of its own,
-// and the block that was stored the longest ago goes first.
-// Thread safety: none; one owner.
+// The cache group of a hybrid model's layers with a sliding window. These layers read only the last
+// blocks. A prefix is therefore a hit if these blocks are held, even if earlier ones are gone. In
+// vLLM this group shares its blocks with the other group. Here it has room of its own, and the
+// block stored first is evicted first.
+//
+// Thread safety: one owner.
 class WindowGroup {
  public:
-  // window_blocks 0: there is no such group. It has room for a window at least.
+  // With window_blocks = 0 the group does not exist. It has room for at least one window.
   WindowGroup(std::uint32_t window_blocks, std::size_t blocks_max)
       : window_blocks_(window_blocks),
         blocks_max_(std::max<std::size_t>(blocks_max, window_blocks)) {}
 
-  // How many of these leading blocks of a prompt, all held by the other group, are a hit here too.
+  // Returns how many of these leading blocks of a prompt are a hit here too. The other group holds
+  // all of them.
   [[nodiscard]] std::size_t longest_hit(std::span<const BlockHash> blocks) const {
     if (window_blocks_ == 0) return blocks.size();
     std::size_t hit = 0;
-    std::size_t run = 0;  // blocks held here, up to this one
+    // Consecutive blocks held here, up to this one.
+    std::size_t run = 0;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       run = places_.contains(blocks[i]) ? run + 1 : 0;
       if (run >= std::min(window_blocks_, i + 1)) hit = i + 1;
@@ -38,13 +41,13 @@ class WindowGroup {
     return hit;
   }
 
-  // Stores blocks, and returns those that had to go for them.
+  // Stores blocks, and returns the blocks that it evicted for them.
   std::vector<BlockHash> keep(std::span<const BlockHash> blocks) {
     std::vector<BlockHash> gone;
     for (const BlockHash& block : blocks) {
       const auto found = places_.find(block);
       if (found != places_.end()) {
-        // A second copy of it: the first one goes.
+        // A second copy of the block replaces the first one.
         oldest_first_.erase(found->second);
         gone.push_back(block);
       }
@@ -57,6 +60,7 @@ class WindowGroup {
     return gone;
   }
 
+  // Drops all blocks.
   void clear() {
     oldest_first_.clear();
     places_.clear();

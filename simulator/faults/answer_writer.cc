@@ -17,7 +17,8 @@ constexpr char kServerError[] = R"({"error":{"message":"injected fault",)"
 
 Error cut_off() { return client_error(ErrorCode::Cancelled, "an injected fault ended the answer"); }
 
-// Bytes of the first `events` events of the text; nothing if it has fewer or just as many.
+// Returns the bytes of the first `events` events of the text. Absent if the text has no byte after
+// them.
 std::optional<std::size_t> bytes_before(std::string_view text, std::uint32_t events) {
   std::size_t at = 0;
   for (std::uint32_t i = 0; i < events; ++i) {
@@ -40,7 +41,7 @@ std::uint32_t events_in(std::string_view text) {
 
 }  // namespace
 
-// A pause of an answer: over when its time is up or the client has left.
+// A pause of an answer. It ends after its time, or when the client leaves.
 struct AnswerWriter::Silence {
   Gate over;
   bool left = false;
@@ -51,6 +52,7 @@ AnswerWriter::AnswerWriter(http::ResponseWriter& writer, FaultPlan& plan,
     : writer_(writer), silence_(std::make_shared<Silence>()) {
   if (plan.empty()) return;
   const FaultTarget occasion{.request = request_id, .sequence = std::nullopt};
+  // A refusal replaces the whole answer, so no other fault of the answer is drawn.
   refusal_ = plan.draw(FaultKind::Status500, occasion);
   if (!refusal_) refusal_ = plan.draw(FaultKind::GarbageHttp, occasion);
   if (refusal_) return;
@@ -68,7 +70,7 @@ Task<bool> AnswerWriter::answered_by_fault() {
     response.headers.add("content-type", "application/json");
     response.body = kServerError;
   } else {
-    // A field name must not hold spaces or controls (RFC 9110 section 5.1).
+    // A field name must not contain spaces or control characters (RFC 9110 section 5.1).
     response.headers.add("no field \x01 name", "\x02");
   }
   static_cast<void>(co_await writer_.send(std::move(response)));
@@ -81,7 +83,7 @@ std::optional<std::uint32_t> AnswerWriter::events_until_strike() const {
 }
 
 Task<Result<Done>> AnswerWriter::send(http::Response response) {
-  // An answer in one piece breaks before its first byte.
+  // An answer without events breaks before its first byte.
   if (break_) {
     auto struck = co_await strike();
     if (!struck.ok()) co_return struck;
@@ -121,7 +123,7 @@ Task<Result<Done>> AnswerWriter::finish() {
 void AnswerWriter::on_disconnect(std::function<void()> callback) {
   on_left_ = std::move(callback);
   writer_.on_disconnect([left = on_left_, silence = std::weak_ptr(silence_)] {
-    // The pause first: the callback may end what owns it.
+    // The pause is ended first, because the callback may end its owner.
     const auto pause = silence.lock();
     if (pause) pause->left = true;
     if (left) left();
@@ -144,6 +146,7 @@ Task<Result<Done>> AnswerWriter::strike() {
     if (left) left();
     open_soon(pause);
   };
+  // Unlike the callback of on_disconnect(), this one also ends the pause.
   if (!pause->left) writer_.on_disconnect(std::move(wake));
   asio::steady_timer timer(executor);
   if (fault.duration.count() > 0) {

@@ -12,10 +12,10 @@ using core::BlockHash;
 using core::BlockStored;
 using core::ExtraKeys;
 
-// 0xc1 is the one byte that MessagePack never uses.
+// 0xc1 is the only byte that MessagePack never uses.
 const Bytes kUndecodable(16, 0xc1);
 
-// Least factor above 1; 1 for block sizes of 1.
+// Returns the lowest factor above 1, or 1 for a block size of 1.
 std::uint32_t parts_of(std::uint32_t block_size) {
   for (std::uint32_t factor = 2; factor < block_size; ++factor) {
     if (block_size % factor == 0) return factor;
@@ -23,8 +23,9 @@ std::uint32_t parts_of(std::uint32_t block_size) {
   return std::max(block_size, 1U);
 }
 
-// Keys of a part that begins at token `begin` of its block. The event does not say how long an
-// item is, so the parts name all items of the block that begin before the part's end.
+// Returns the keys of a part that begins at token `begin` of its block. The event does not contain
+// the length of an item. A part therefore has all items of the block that begin before the part's
+// end.
 ExtraKeys keys_of_part(const ExtraKeys& block, std::int64_t begin, std::int64_t part_size) {
   ExtraKeys keys;
   keys.lora_name = block.lora_name;
@@ -36,7 +37,7 @@ ExtraKeys keys_of_part(const ExtraKeys& block, std::int64_t begin, std::int64_t 
   return keys;
 }
 
-// The last part keeps the block's hash: children name it as their parent.
+// The last part keeps the block's hash, because child blocks name it as their parent.
 BlockHash hash_of_part(BlockHash block, std::uint32_t part, std::uint32_t parts) {
   if (part + 1 < parts) block.back() = static_cast<std::uint8_t>(block.back() + part + 1);
   return block;
@@ -79,6 +80,7 @@ void EventFaults::distort(std::uint64_t sequence, std::vector<core::KvEvent>& ev
     } else if (const auto* removed = std::get_if<core::BlockRemoved>(&event)) {
       tell_other_parts(removed->hash, told);
     } else {
+      // The event clears all blocks.
       parts_told_.clear();
     }
     told.push_back(std::move(event));
@@ -96,6 +98,7 @@ void EventFaults::tell_other_parts(const BlockHash& gone, std::vector<core::KvEv
   }
 }
 
+// The order of the draws is part of the plan: equal seeds must give equal faults.
 bool EventFaults::deliver(EventMessage& message, const Send& send) {
   send_ = send;
   const FaultTarget occasion{.request = {}, .sequence = message.sequence};
@@ -104,6 +107,7 @@ bool EventFaults::deliver(EventMessage& message, const Send& send) {
   }
   const auto dropped = plan_.draw(FaultKind::Drop, occasion);
   if (dropped) return !dropped->lost;
+  // Only one message is held at a time.
   if (!held_ && plan_.draw(FaultKind::Reorder, occasion)) {
     held_ = message;
     return true;
@@ -121,8 +125,10 @@ bool EventFaults::cuts_replay(std::uint64_t sequence) {
 }
 
 void EventFaults::enqueue(const EventMessage& message, Duration delay) {
+  // Without a queue the message is sent immediately, and no timer runs.
   if (queue_.empty() && delay == Duration::zero()) return send_now(message);
   Instant due = clock_.now() + delay;
+  // A message must not pass an earlier one.
   if (!queue_.empty()) due = std::max(due, queue_.back().due);
   queue_.push_back({due, message});
   if (queue_.size() == 1) send_due();
@@ -148,6 +154,7 @@ void EventFaults::send_now(const EventMessage& message) {
 }
 
 void EventFaults::flush() {
+  // A timer callback may still be queued. It finds another number and does nothing.
   ++*life_;
   for (const Waiting& waiting : std::exchange(queue_, {})) send_now(waiting.message);
   const auto held = std::exchange(held_, std::nullopt);

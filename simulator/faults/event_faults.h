@@ -27,28 +27,29 @@ struct EventMessage {
   std::shared_ptr<const Bytes> payload;
 };
 
-// The way of an engine's event messages to its subscribers, with the plan's faults on it.
-// Thread safety: none; on the engine's thread, which must have ended before it is destroyed.
+// Delivers an engine's event messages to its subscribers, with the faults of the plan.
+//
+// Not thread-safe: use it on the engine's thread, which must have ended before the destruction.
 class EventFaults {
  public:
   using Send = std::function<void(const EventMessage&)>;
 
-  // context, plan and clock outlive it.
+  // All arguments must live longer.
   EventFaults(asio::io_context& context, FaultPlan& plan, const Clock& clock);
 
-  // Changes what a message is going to say.
+  // Changes the content of a message.
   void distort(std::uint64_t sequence, std::vector<core::KvEvent>& events);
-  // Sends the message now, later, twice or never. False: it must not be replayed either. The
-  // payload may be replaced.
+  // Sends the message now, later, twice or never. May replace the payload. Returns false if a
+  // replay must not send it either.
   bool deliver(EventMessage& message, const Send& send);
-  // True if the next replay is to be cut short.
+  // Returns true if the next replay must be truncated.
   bool cuts_replay(std::uint64_t sequence);
-  // Sends what is kept back.
+  // Sends the messages that are held back.
   void flush();
-  // The engine restarts: what is kept back is lost.
+  // The engine restarts. Messages that are held back are lost.
   void forget();
 
-  // Highest number sent since the restart.
+  // The highest sequence number sent since the restart.
   [[nodiscard]] std::optional<std::uint64_t> delivered() const { return delivered_; }
 
  private:
@@ -59,25 +60,28 @@ class EventFaults {
   void enqueue(const EventMessage& message, Duration delay);
   void send_due();
   void send_now(const EventMessage& message);
-  // Withdraws what a block was cut into, all but the part that has its hash.
+  // Removes the parts of a block, except for the part with the block's own hash.
   void tell_other_parts(const core::BlockHash& gone, std::vector<core::KvEvent>& told);
 
   FaultPlan& plan_;
   const Clock& clock_;
   asio::steady_timer timer_;
   Send send_;
-  std::deque<Waiting> queue_;         // in order of sending
-  std::optional<EventMessage> held_;  // goes out after the next one
+  // In the order of sending.
+  std::deque<Waiting> queue_;
+  // Sent after the next message.
+  std::optional<EventMessage> held_;
   std::optional<std::uint64_t> delivered_;
   bool wrong_block_size_ = false;
-  // Copies of blocks that were announced as smaller ones, and as how many.
+  // Blocks that were announced as smaller parts, with the number of parts. A block with several
+  // copies occurs several times.
   std::multimap<core::BlockHash, std::uint32_t> parts_told_;
-  // Tells a timer's callback whether its owner is still there, and at the same life.
+  // A callback of the timer uses it to check that its owner exists and has not restarted.
   std::shared_ptr<std::uint64_t> life_ = std::make_shared<std::uint64_t>(0);
 };
 
-// The event as an engine with smaller blocks would tell it: each block cut into as few equal parts
-// as its size allows. Blocks of one token stay.
+// Changes an event as if the engine had smaller blocks. Each block is cut into the fewest equal
+// parts that its size allows. Blocks of one token stay.
 void tell_smaller_blocks(core::BlockStored& event);
 
 }  // namespace sightline::faults

@@ -41,6 +41,7 @@ Result<double> read_chance(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, value);
   const bool sound = !text.empty() && read.ec == std::errc() && read.ptr == end;
+  // This form of the comparison also refuses NaN.
   if (!sound || !(value >= 0 && value <= 1)) return out_of_range("p", "within 0 … 1");
   return value;
 }
@@ -53,6 +54,7 @@ Result<bool> read_flag(const std::string& name, const std::string& text) {
 
 Result<FaultKind> read_kind(const std::string& text) {
   const auto found = std::find(kNames.begin(), kNames.end(), text);
+  // For the name garbage this is GarbageEvents. Only the field target changes it.
   if (found != kNames.end()) return static_cast<FaultKind>(found - kNames.begin());
   return invalid("unknown kind \"" + text +
                  "\"; known are drop, duplicate, reorder, delay, restart, forget, die-midstream, "
@@ -98,9 +100,11 @@ Result<Done> read_field(const std::string& name, const std::string& text, Fault&
 }
 
 Result<Fault> fault_of(const FaultFields& fields) {
+  // The kind comes first, because defaults and other fields depend on it.
   const auto kind = std::find_if(fields.begin(), fields.end(),
                                  [](const auto& field) { return field.first == "kind"; });
   if (kind == fields.end()) return invalid("kind is missing");
+  // Defaults of kinds that would have no effect otherwise.
   Fault fault{.kind = SL_TRY(read_kind(kind->second))};
   if (fault.kind == FaultKind::Delay) fault.duration = kDelayDefault;
   if (fault.kind == FaultKind::SlowProbe) fault.duration = kSlowProbeDefault;

@@ -17,6 +17,7 @@ std::string seconds_text(double seconds) {
 }  // namespace
 
 Result<Done> FaultPlan::add(const Fault& fault) {
+  // Faults that have ended do not count towards the limit.
   std::erase_if(active_, [](const Active& active) { return active.ended(); });
   if (active_.size() >= kActiveFaultsMax) {
     return client_error(ErrorCode::TooLarge, "fault: " + std::to_string(kActiveFaultsMax) +
@@ -30,6 +31,7 @@ std::optional<Fault> FaultPlan::draw(FaultKind kind, const FaultTarget& occasion
   for (Active& active : active_) {
     if (active.fault.kind != kind || active.ended()) continue;
     if (!occasion.request.starts_with(active.fault.request)) continue;
+    // Only a matching fault draws a number.
     if (rng_.unit() >= active.fault.probability.value_or(1.0)) continue;
     ++active.struck;
     note(kind, occasion);
@@ -58,10 +60,12 @@ std::string FaultPlan::to_json(std::uint64_t since) const {
   std::string faults;
   for (const Active& active : active_) {
     std::string fault = faults::to_json(active.fault);
+    // The closing brace makes room for one more member.
     fault.back() = ',';
     faults +=
         (faults.empty() ? "" : ",") + fault + "\"struck\":" + std::to_string(active.struck) + "}";
   }
+  // The oldest strikes are not kept.
   const std::uint64_t first = strikes_total_ - strikes_.size();
   std::string strikes;
   for (std::uint64_t i = std::max(since, first); i < strikes_total_; ++i) {

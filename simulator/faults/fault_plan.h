@@ -16,37 +16,45 @@
 
 namespace sightline::faults {
 
+// The most active faults of an engine.
 inline constexpr std::size_t kActiveFaultsMax = 1000;
-inline constexpr std::size_t kStrikesKept = 100'000;  // the oldest are forgotten first
+// The most strikes that are listed. A new one replaces the oldest.
+inline constexpr std::size_t kStrikesKept = 100'000;
 
-// What a fault struck.
+// The target of a strike.
 struct FaultTarget {
-  std::string request;                    // x-request-id of the request; empty: none
-  std::optional<std::uint64_t> sequence;  // of the event message
+  // x-request-id of the request, or empty.
+  std::string request;
+  // Sequence number of the event message.
+  std::optional<std::uint64_t> sequence;
 };
 
-// The faults of one engine: which are on, when each struck. Outlives restarts of the engine.
-// Deterministic but for the times it notes. Thread safety: none; on the engine's thread.
+// The faults of one engine, and the time of each strike. It lives longer than a restart of the
+// engine. It is deterministic, except for the times.
+//
+// Not thread-safe: use it on the engine's thread.
 class FaultPlan {
  public:
-  // The clock outlives it.
+  // The clock must live longer.
   FaultPlan(std::uint64_t seed, const Clock& clock) : clock_(clock), rng_(seed) {}
 
-  // Errors: TooLarge.
+  // Adds a fault. Errors: TooLarge above kActiveFaultsMax.
   Result<Done> add(const Fault& fault);
-  // Ends all faults; what struck stays listed.
+  // Ends all faults. Past strikes stay in the list.
   void end_all() { active_.clear(); }
   [[nodiscard]] bool empty() const { return active_.empty(); }
 
-  // Lets each fault of this kind try its chance; the first that strikes is noted and returned.
+  // Draws a number for each fault of this kind. Records the first fault that strikes, and returns
+  // it.
   std::optional<Fault> draw(FaultKind kind, const FaultTarget& occasion);
-  // Notes a strike that needed no chance.
+  // Records a strike without a draw.
   void note(FaultKind kind, const FaultTarget& occasion);
 
-  // Strikes of all kinds of that name.
+  // The number of strikes of all kinds with this name.
   [[nodiscard]] std::uint64_t struck(std::string_view name) const;
-  // {"faults":[{"kind",…,"struck"}],"strikes_total",
-  //  "strikes":[{"kind","time_s","request","sequence"}]}, the strikes from number `since` on.
+  // Returns {"faults":[{"kind",…,"struck"}],"strikes_total",
+  // "strikes":[{"kind","time_s","request","sequence"}]}. The list of strikes begins with number
+  // `since`.
   [[nodiscard]] std::string to_json(std::uint64_t since) const;
 
  private:
@@ -66,7 +74,8 @@ class FaultPlan {
   std::vector<Active> active_;
   std::array<std::uint64_t, kFaultKinds> totals_{};
   std::uint64_t strikes_total_ = 0;
-  std::deque<Strike> strikes_;  // the last of them
+  // The latest strikes.
+  std::deque<Strike> strikes_;
 };
 
 }  // namespace sightline::faults

@@ -15,7 +15,8 @@ namespace {
 using MaybeValue = std::optional<json::Value>;
 using MaybeNumber = std::optional<std::uint64_t>;
 
-// Far above any id, length or area; no count of tokens exceeds 32 bits with it.
+// The limit of numbers in files, far above any id, length or area. With it no count of tokens
+// exceeds 32 bits.
 constexpr std::int64_t kNumberMax = std::int64_t{1} << 31U;
 
 Error invalid(std::string_view file, const std::string& what) {
@@ -25,7 +26,7 @@ Error invalid(std::string_view file, const std::string& what) {
 std::optional<std::string> read_file(const std::string& directory, std::string_view name) {
   const std::filesystem::path path = std::filesystem::path(directory) / name;
   std::error_code error;
-  // Opening a pipe would wait for whoever writes to it.
+  // Opening a pipe would wait for a writer.
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
@@ -41,7 +42,7 @@ Result<json::Document> parse_file(std::string_view name, std::string content) {
   return document;
 }
 
-// A file that may be missing.
+// Reads a file that may be missing.
 Result<std::optional<json::Document>> parse_optional(const std::string& directory,
                                                      std::string_view name) {
   auto content = read_file(directory, name);
@@ -65,7 +66,7 @@ Result<MaybeNumber> get_number(std::string_view file, const json::Value& object,
   return MaybeNumber(static_cast<std::uint64_t>(*number));
 }
 
-// Takes over the number of that name if there is one.
+// Replaces `number` by the number with this name, if it exists.
 Result<Done> update(const std::pair<std::string_view, json::Value>& source, std::string_view name,
                     std::uint64_t& number) {
   const MaybeNumber given = SL_TRY(get_number(source.first, source.second, name));
@@ -74,8 +75,8 @@ Result<Done> update(const std::pair<std::string_view, json::Value>& source, std:
   return Done{};
 }
 
-// The keyword arguments of Qwen2VLImageProcessor's constructor: the pixel limits overrule "size",
-// which must hold both edges after that.
+// The keyword arguments of Qwen2VLImageProcessor's constructor. The pixel limits have priority over
+// "size". "size" must then have both edges.
 Result<ImageSettings> construct(std::string_view file, const json::Value& arguments) {
   ImageSettings settings;
   const std::pair source{file, arguments};
@@ -99,6 +100,7 @@ Result<ImageSettings> read_images(const std::string& directory) {
   constexpr std::string_view kProcessor = "processor_config.json";
   constexpr std::string_view kPreprocessor = "preprocessor_config.json";
   const auto processor = SL_TRY(parse_optional(directory, kProcessor));
+  // A processor configuration with an image processor has priority.
   const MaybeValue own = processor ? get(processor->root(), "image_processor") : std::nullopt;
   if (own) return construct(kProcessor, *own);
   const auto preprocessor = SL_TRY(parse_optional(directory, kPreprocessor));
@@ -121,12 +123,12 @@ bool is_qwen_vision(std::string_view model_type) {
          model_type == "qwen3_vl_moe";
 }
 
-// A context of that many positions under rotary scaling.
+// Returns the context for this number of positions with rotary scaling.
 Result<double> stretched(const json::Value& rope, double positions) {
   MaybeValue type = get(rope, "rope_type");
   if (!type) type = get(rope, "type");
   const std::string_view name = type ? type->string().value_or("") : "";
-  if (name == "su" || name == "longrope" || name == "llama3") return positions;  // scaled already
+  if (name == "su" || name == "longrope" || name == "llama3") return positions;  // included already
   const MaybeNumber original =
       SL_TRY(get_number("config.json", rope, "original_max_position_embeddings"));
   if (name == "yarn" && original) positions = static_cast<double>(*original);
@@ -134,7 +136,7 @@ Result<double> stretched(const json::Value& rope, double positions) {
   return factor ? positions * factor->number().value_or(1) : positions;
 }
 
-// max_model_len as vLLM 0.32 derives it (get_and_verify_max_len).
+// Computes max_model_len as vLLM 0.32 does (get_and_verify_max_len).
 Result<std::optional<std::uint32_t>> read_tokens_max(const json::Value& config) {
   const json::Value text = get(config, "text_config").value_or(config);
   const MaybeNumber positions = SL_TRY(get_number("config.json", text, "max_position_embeddings"));
@@ -152,7 +154,7 @@ std::optional<std::string> text_of(const MaybeValue& value) {
   return text ? std::optional<std::string>(*text) : std::nullopt;
 }
 
-// A template of tokenizer_config.json: its only one, the default one, or any one.
+// Returns a template of tokenizer_config.json: the only one, the default one, or the first one.
 std::optional<std::string> template_in(const json::Value& tokenizer_config) {
   const MaybeValue value = get(tokenizer_config, "chat_template");
   if (!value || !value->is(json::Kind::Array)) return text_of(value);

@@ -16,24 +16,28 @@
 
 namespace sightline::processor {
 
-// What an engine takes from a Hugging Face model directory besides weights and tokenizer.
+// The settings that an engine reads from a Hugging Face model directory, besides weights and
+// tokenizer.
 struct Checkpoint {
   std::string model_type;
   bool takes_media = false;
-  // The model's placeholder tokens; none unless images is there.
+  // The model's placeholder tokens. Absent unless `images` is present.
   std::optional<TokenId> image_token;
   std::optional<TokenId> video_token;
-  std::optional<ImageSettings> images;      // none: no media, or a processor that is not simulated
-  std::optional<std::uint32_t> tokens_max;  // prompt and answer together
-  // bos_token and its like, by name.
+  // Absent for a model without media, or with a processor without a simulation.
+  std::optional<ImageSettings> images;
+  // Prompt and answer together.
+  std::optional<std::uint32_t> tokens_max;
+  // bos_token and similar tokens, by name.
   std::vector<std::pair<std::string, std::optional<std::string>>> special_tokens;
-  std::string chat_template;  // of requests without tools; empty: there is none
+  // The template for requests without tools, or empty.
+  std::string chat_template;
 };
 
-// Errors: InvalidArgument naming the file.
+// Reads a model directory. Blocking I/O. Errors: InvalidArgument with the name of the file.
 Result<Checkpoint> read_checkpoint(const std::string& directory);
 
-// A file that must be there. Error: InvalidArgument.
+// Reads a required file. Error: InvalidArgument.
 Result<std::string> read_model_file(const std::string& directory, std::string_view name);
 
 }  // namespace sightline::processor

@@ -18,7 +18,8 @@ Error left_over() {
 
 Result<ExpandedPrompt> expand(const std::vector<TokenId>& rendered, const std::vector<Item>& items,
                               const std::vector<TokenId>& placeholders) {
-  std::map<TokenId, std::deque<std::size_t>> waiting;  // items by placeholder
+  // The unused items of each placeholder.
+  std::map<TokenId, std::deque<std::size_t>> waiting;
   for (const TokenId placeholder : placeholders) waiting[placeholder] = {};
   for (std::size_t i = 0; i < items.size(); ++i) waiting[items[i].placeholder].push_back(i);
   ExpandedPrompt prompt;

@@ -12,25 +12,33 @@ namespace sightline::processor {
 
 // A media item of a request.
 struct Item {
-  TokenId placeholder = 0;  // what the chat template wrote for it
+  // The token that the chat template wrote for it.
+  TokenId placeholder = 0;
+  // The tokens that it has in the engine's prompt.
   std::size_t tokens = 0;
 };
 
-// Where an item stands in the prompt.
+// The position of an item in the prompt, in tokens.
 struct Run {
-  std::size_t item = 0;  // its place among the items given
+  // Index in the list of items.
+  std::size_t item = 0;
   std::size_t offset = 0;
   std::size_t length = 0;
 };
 
+// The prompt that the engine computes with.
 struct ExpandedPrompt {
   std::vector<TokenId> tokens;
-  std::vector<Run> runs;  // in order of offset
+  // In the order of their offsets.
+  std::vector<Run> runs;
 };
 
-// The prompt replacements of vLLM 0.32 for the Qwen families: a placeholder is repeated as often as
-// the first item of its kind that has none yet has tokens. placeholders are all that the model
-// knows. Error: InvalidArgument when a placeholder or an item is left over.
+// The prompt replacements of vLLM 0.32 for the Qwen families. Each placeholder is repeated once per
+// token of its item, which is the next unused item of its kind. `placeholders` are all placeholder
+// tokens of the model. Error: InvalidArgument if a placeholder or an item is left over.
+//
+// It shares no code with router/prompt/model, because the simulator must not repeat an error of the
+// router.
 Result<ExpandedPrompt> expand(const std::vector<TokenId>& rendered, const std::vector<Item>& items,
                               const std::vector<TokenId>& placeholders);
 

@@ -11,7 +11,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// round(side / factor). Halves go to the even number.
+// round(side / factor). A half goes to the even number.
 std::uint64_t to_nearest(std::uint64_t side, std::uint64_t factor) {
   const std::uint64_t below = side / factor;
   const std::uint64_t twice_rest = side % factor * 2;
@@ -22,13 +22,13 @@ std::uint64_t to_nearest(std::uint64_t side, std::uint64_t factor) {
 
 PythonFloat as_float(std::uint64_t number) { return true_division(number, 1); }
 
-// max(factor, floor(side / beta / factor) * factor), in factors.
+// max(factor, floor(side / beta / factor) * factor), divided by the factor.
 std::uint64_t shrunk(std::uint64_t side, const PythonFloat& beta, std::uint64_t factor) {
   const PythonFloat pixels = quotient(as_float(side), beta);
   return std::max<std::uint64_t>(1, floor_of(quotient(pixels, as_float(factor))));
 }
 
-// ceil(side * beta / factor) * factor, in factors.
+// ceil(side * beta / factor) * factor, divided by the factor.
 std::uint64_t grown(std::uint64_t side, const PythonFloat& beta, std::uint64_t factor) {
   const PythonFloat pixels = product(as_float(side), beta);
   return ceiling_of(quotient(pixels, as_float(factor)));
@@ -49,6 +49,7 @@ Result<ImageGrid> grid_of(const ImageSettings& settings, const PictureSize& size
   }
   const std::uint64_t factor = settings.patch_size * settings.merge_size;
   const ImageGrid nearest{to_nearest(height, factor), to_nearest(width, factor)};
+  // The area needs more than 64 bits.
   const Wide area = Wide{nearest.rows} * nearest.columns * factor * factor;
   if (area > settings.longest_edge) {
     const PythonFloat beta = square_root(true_division(height * width, settings.longest_edge));

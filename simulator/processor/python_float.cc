@@ -11,8 +11,9 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr Wide kOne = 1;
 
-// digits · 2^exponent, and a rest below the last digit if has_rest, cut to 53 binary digits. With a
-// rest there are at least 55 digits, so that none of them is made up.
+// Rounds digits · 2^exponent to 53 binary digits. has_rest means that the exact value has a rest
+// below the last digit. `digits` then has at least 55 binary digits, and so the rest cannot change
+// the kept digits except by rounding.
 PythonFloat rounded(Wide digits, int exponent, bool has_rest) {
   while (digits < kOne << 52U) {
     digits *= 2;
@@ -33,14 +34,14 @@ PythonFloat rounded(Wide digits, int exponent, bool has_rest) {
   return {static_cast<std::uint64_t>(digits), exponent};
 }
 
-// What is left of the point, and whether something is right of it.
+// The part of a number before the point, and whether it has a part after the point.
 struct Parts {
   std::uint64_t whole = 0;
   bool has_fraction = false;
 };
 
 Parts parts_of(const PythonFloat& a) {
-  SL_CHECK(a.exponent < 12);  // below 2^64
+  SL_CHECK(a.exponent < 12);  // less than 2^64
   Parts parts{.whole = a.digits};
   for (int i = 0; i < a.exponent; ++i) parts.whole *= 2;
   for (int i = 0; i < -a.exponent; ++i) {
@@ -56,6 +57,7 @@ PythonFloat true_division(std::uint64_t a, std::uint64_t b) {
   SL_CHECK(a > 0 && b > 0);
   Wide dividend = a;
   int exponent = 0;
+  // The dividend gets as many bits as possible. The quotient then has more digits than the result.
   while (dividend < kOne << 127U) {
     dividend *= 2;
     --exponent;
@@ -73,7 +75,7 @@ PythonFloat product(const PythonFloat& a, const PythonFloat& b) {
 }
 
 PythonFloat square_root(const PythonFloat& a) {
-  // An even exponent can be halved.
+  // Only an even exponent can be halved.
   const int shift = a.exponent % 2 == 0 ? 72 : 73;
   const Wide square = Wide{a.digits} << static_cast<unsigned>(shift);
   Wide root = 0;
