@@ -17,9 +17,9 @@
 
 #include "router/cache/index/exact_index.h"
 
-// Method: an index of 8 engines with 1,000 prompts of 512 blocks each on every engine; the first
-// 64 blocks are common to all prompts. Look-ups go through the prompts in turn, one thread, no
-// writer at the same time. "per_block" is the time of one block of the prompt.
+// Method: the index has 8 engines, each with 1,000 prompts of 512 blocks. The first 64 blocks are
+// common to all prompts. Look-ups take the prompts in turn. One thread, and no writer at the same
+// time. "per_block" is the time of one block of the prompt.
 namespace sightline::index {
 namespace {
 
@@ -88,7 +88,8 @@ void store_and_remove(benchmark::State& state) {
   count_blocks(state, 2 * blocks.size());
 }
 
-// "bytes_per_block": heap of an index of 200,000 blocks that so many engines hold, by block.
+// "bytes_per_block": heap bytes per block of an index with 200,000 blocks, each held by so many
+// engines.
 void memory(benchmark::State& state) {
   constexpr std::size_t kHeldBlocks = 200'000;
   Prompt blocks(kHeldBlocks);
@@ -118,8 +119,8 @@ keys::BlockKey block_at(std::size_t i) {
   return keys::BlockKey{(i + 1) * 0x9E37'79B9'7F4A'7C15U >> 3U};
 }
 
-// One block at a time is stored until so many are held. "longest_ms": the longest of these stores,
-// which all look-ups would wait for.
+// Stores one block at a time, up to so many blocks. "longest_ms" is the longest of these stores.
+// All look-ups would wait for it.
 void growth(benchmark::State& state) {
   const auto blocks = static_cast<std::size_t>(state.range(0));
   for (auto unused : state) {
@@ -135,8 +136,9 @@ void growth(benchmark::State& state) {
   }
 }
 
-// So many threads look a prompt up without pause while one stores and removes another. "longest_ms"
-// of those stores; "lookups" by second, all threads together.
+// So many threads look up a prompt without pause, while one thread stores and removes another
+// prompt. "longest_ms" is the longest of these stores. "lookups" is the number per second of all
+// threads together.
 void writer_beside_readers(benchmark::State& state) {
   const auto readers = static_cast<std::size_t>(state.range(0));
   ExactIndex index;

@@ -10,8 +10,8 @@
 
 #include "router/cache/keys/block_key.h"
 
-// Method: block keys of one whole prompt per iteration, tokens in cache, one thread. "per_block"
-// is the time of one block.
+// Method: one iteration computes the block keys of one whole prompt. Its tokens are in the CPU
+// cache. One thread. "per_block" is the time of one block.
 namespace sightline::keys {
 namespace {
 
@@ -35,7 +35,7 @@ void run(benchmark::State& state, const std::vector<MediaSpan>& media) {
 
 void text(benchmark::State& state) { run(state, {}); }
 
-// An image of 256 tokens at the start of every 1024.
+// The prompt has an image of 256 tokens at the start of every 1,024.
 void images(benchmark::State& state) {
   std::vector<MediaSpan> media;
   for (std::int64_t start = 0; start + 256 <= state.range(0); start += 1024) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-// The agent's end of a stream with 2,000,000 blocks: what an operation, a step of a dump and the
-// whole dump cost. `bytes_per_block`: of what is held; `dump_bytes_per_block`: of its chunks.
+// Costs of the agent's end of a stream with 2,000,000 blocks: an operation, a step of a dump, a
+// whole dump. `bytes_per_block` is the memory for the blocks, `dump_bytes_per_block` for a dump's
+// chunks.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -39,7 +40,7 @@ std::unique_ptr<FramePublisher> filled(Rng& rng, std::size_t run_blocks) {
   return publisher;
 }
 
-// Argument: blocks of a store; as many are removed as are stored.
+// Argument: blocks of a store. The same number is removed again.
 void take_operations(benchmark::State& state) {
   Rng rng(1);
   const auto publisher = filled(rng, 100);
@@ -55,7 +56,7 @@ void take_operations(benchmark::State& state) {
 }
 BENCHMARK(take_operations)->Arg(4)->Arg(100);
 
-// Argument: blocks of each store. The dump is taken while nothing else happens.
+// Argument: blocks of each store. Nothing else happens while the dump is made.
 void take_dump(benchmark::State& state) {
   Rng rng(1);
   const auto publisher = filled(rng, static_cast<std::size_t>(state.range(0)));
@@ -65,7 +66,7 @@ void take_dump(benchmark::State& state) {
   const std::size_t held_bytes = publisher->held().memory_bytes();
   std::size_t before = publisher->memory_bytes();
   for (auto _ : state) {
-    now += std::chrono::minutes(5);  // the one before is no longer shared, nor kept
+    now += std::chrono::minutes(5);  // after this time the dump before is not shared or kept
     benchmark::DoNotOptimize(publisher->take_ready(now));
     before = publisher->memory_bytes();
     publisher->hear({.stream = {.worker = "w0"},
@@ -87,7 +88,7 @@ void take_dump(benchmark::State& state) {
 }
 BENCHMARK(take_dump)->Arg(1)->Arg(100)->Unit(benchmark::kMillisecond);
 
-// Emptying a cache of 2,000,000 blocks.
+// Clears a cache of 2,000,000 blocks.
 void clear_all(benchmark::State& state) {
   Rng rng(1);
   for (auto _ : state) {

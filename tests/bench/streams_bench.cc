@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-// From an engine's event to a replica's index, over a real nats-server, all in this process.
+// Measures the way from an engine's event to a replica's index, over a real nats-server. All parts
+// run in this process.
 //
-// lag: eight caches store 200,000 blocks a second together, 25 at a time, and remove as many. From
-// the call by which the agent takes an operation until the replica's index has it. Beside it, in
-// the same run and over the same two connections, 200 small messages a second that only NATS
-// carries, from publish() until the reader's inbox gives them. "not there": how many more stores
-// were on their way when the ten seconds ended than when they began; the digests are then equal.
-// join: a replica comes to an agent of 2,000,000 blocks whose events go on, 20,000 blocks a second:
-// until its index is proved to be what the agent holds.
+// lag: eight caches together store 200,000 blocks a second, 25 at a time, and remove as many. The
+// lag begins with the call by which the agent takes an operation. It ends when the replica's index
+// has applied it. In the same run, 200 small messages a second go over the same two connections
+// through NATS alone. Their time begins with publish() and ends when the reader's inbox returns
+// them. "not there": how many more stores were on their way at the end of the ten seconds than at
+// the beginning. The digests are equal after that.
+//
+// join: an agent has 2,000,000 blocks and receives 20,000 more a second. A replica joins. The time
+// ends when its index is proved to be equal to the agent's.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -59,7 +62,7 @@ std::string worker_name(std::size_t cache) { return "w" + std::to_string(cache);
 
 CacheId cache_id(std::size_t cache) { return CacheId{static_cast<std::uint32_t>(cache + 1)}; }
 
-// Lets a thread wait for its time.
+// Lets a thread wait for a time.
 class Pace {
  public:
   void wait_until(const std::stop_token& stop, Instant until) {
@@ -72,7 +75,7 @@ class Pace {
   StopCondVar changed_;
 };
 
-// An index that writes down when it has taken the last block of a store.
+// An index that records when it has applied the last block of a store.
 class TimedIndex final : public index::IndexWriter {
  public:
   void apply(CacheId cache, const operations::Operation& operation) override {
@@ -218,7 +221,7 @@ struct Replica {
   std::unique_ptr<followed::FollowedFeeds> feeds;
 };
 
-// Stores and removes on all caches in turn, so many blocks a second, half of them stores.
+// Stores and removes on all caches in turn, so many blocks a second. Half of them are stores.
 class Events {
  public:
   Events(Agent& agent, TimedIndex* timed, std::size_t blocks_per_second)
@@ -262,7 +265,7 @@ class Events {
   std::jthread thread_;
 };
 
-// Messages that NATS alone carries, over the connections by which events go.
+// Sends messages through NATS alone, over the connections of the events.
 class RawMessages {
  public:
   RawMessages(process::ReplicaStack& from, process::ReplicaStack& to)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// The published templates over conversations of any origin.
+// Renders the published templates over any conversation.
 #include <array>
 #include <fstream>
 #include <iterator>
@@ -19,7 +19,7 @@
 namespace sightline::fuzz {
 namespace {
 
-// Their places are part of the kept inputs: new ones go to the end.
+// A kept input selects a family by its place, so new families go to the end.
 constexpr std::array kFamilies = {"qwen2_vl",  "qwen3_vl",   "deepseek_v3", "deepseek_vl2",
                                   "gemma4",    "glm4moe",    "gptoss",      "idefics3",
                                   "internvl3", "minicpmv45", "phi3_5",      "llava_onevision",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// A client's body: parsed, given image names as the proxy gives them, and read back as the engine
-// reads it.
+// Parses a client's body, adds image names as the proxy does, and reads the result as the engine
+// does.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ bool loses_uuid(const openai::ApiRequest& request) {
   });
 }
 
-// What Proxy does with a request whose images are named.
+// Edits the body as Proxy does for a request whose images have names.
 std::string edited(const openai::ApiRequest& request, bool as_bytes) {
   openai::EditedBody body(request.document.text());
   const auto* chat = request.chat();
@@ -57,7 +57,7 @@ std::string edited(const openai::ApiRequest& request, bool as_bytes) {
   return text;
 }
 
-// The engine finds no identifier but ours, wherever in the messages' parts it may look.
+// Checks that an engine finds no identifier but the router's at any place of the messages' parts.
 void check_uuids(const json::Value& value) {
   for (const json::Value member : value) {
     if (value.is(json::Kind::Object) && member.name() == "uuid") {
@@ -74,7 +74,8 @@ void check_parts(const openai::ApiRequest& request) {
   }
 }
 
-// Every media item that the chat template will know of is one that got its name.
+// Checks that the request lists every media item that the chat template will find, so each item has
+// its name.
 void check_slots(const openai::ApiRequest& request) {
   const chat::MediaPlaceholders placeholders{"<i>", "<v>", "<a>"};
   const chat::MessageRules rules{chat::ContentFormat::OpenAi, placeholders};
@@ -94,7 +95,7 @@ void check_edited(const openai::ApiRequest& request, bool as_bytes) {
   SL_CHECK(read_naive_json(text, kDepthMax).has_value());
   const auto again = openai::parse_request(request.endpoint, text, kLimits);
   if (!again.ok()) {
-    // Without its uuid a part is what its type says, which may lack its payload.
+    // Without its uuid, a part is what its type says. That type may lack its payload.
     SL_CHECK(loses_uuid(request));
     return;
   }
@@ -105,7 +106,8 @@ void check_edited(const openai::ApiRequest& request, bool as_bytes) {
   std::size_t kept = 0;
   for (const auto& part : before) {
     if (!is_resolved(part)) continue;
-    // A part that loses its uuid may cease to be an item, one that gets ours may not.
+    // A part that loses its uuid may stop being an item. A part that gets the router's uuid may
+    // not.
     const auto& after = again->chat()->media;
     while (kept < after.size() && after[kept].path != part.path) ++kept;
     SL_CHECK(kept < after.size() && is_resolved(after[kept]));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// A template of any origin over variables of any origin: the limits hold whatever it does.
+// Renders any template over any variables. The limits must hold.
 #include <memory>
 #include <string>
 
@@ -23,7 +23,7 @@ constexpr std::size_t kOutputBytesMax = std::size_t{1} << 16U;
 
 void run(ByteView bytes) {
   Input input(bytes);
-  // A copy: nothing of the source may be needed after parsing.
+  // Parses a copy and frees it: rendering must not need the source.
   auto source = std::make_unique<std::string>(input.section());
   const auto parsed = jinja::Template::parse(*source);
   source.reset();

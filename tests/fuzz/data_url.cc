@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Image URLs and the base64 in them, compared with the obvious decoder.
+// Parses image URLs and their base64, and compares with the obvious decoder.
 #include <optional>
 #include <string>
 
@@ -39,7 +39,7 @@ std::optional<Bytes> naive_decoded(std::string_view text) {
 }
 
 void check_base64(std::string_view text) {
-  // No byte more than asked for, so that a sanitizer sees what is written behind it.
+  // Exactly the requested size, to let a sanitizer detect a write behind the buffer.
   Bytes out(media::base64_bytes_max(text.size()));
   const auto size = media::decode_base64(text, out);
   const auto naive = naive_decoded(text);
@@ -52,7 +52,7 @@ void check_base64(std::string_view text) {
 }  // namespace
 
 void run(ByteView input) {
-  // A copy on the heap: a view of it that is read too far is seen.
+  // A copy on the heap lets a sanitizer detect a read behind its end.
   const std::string url(text_of(input));
   const auto source = media::classify_url(url);
   if (!source.ok()) {

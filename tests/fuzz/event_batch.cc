@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Payloads of an engine's event socket, one after the other, down to the index.
+// Applies payloads of an engine's event socket, one after the other, to an index.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -23,9 +23,10 @@ namespace {
 constexpr CacheId kEngine{1};
 constexpr std::size_t kHandlesMax = 64;
 
-// The most that an engine can hold after these events: each announcement is a copy of its cache
-// group, each removal takes one away, or leaves as many as it tells, whatever their content. One
-// that names no group is of those announced so, or may be of any.
+// The most that an engine can hold after these events. Each announcement adds a copy in its cache
+// group. Each removal takes one copy, or leaves as many as it states. The content does not matter.
+// A removal without a group takes from the announcements without a group. Without these
+// announcements it takes from all groups.
 class NaiveCache {
  public:
   void apply(const wire::EventBatch& batch) {
@@ -65,7 +66,7 @@ class NaiveCache {
     if (groups.empty()) copies_.erase(entry);
   }
 
-  std::map<Place, std::map<Group, std::size_t>> copies_;  // never empty
+  std::map<Place, std::map<Group, std::size_t>> copies_;  // without empty groups
 };
 
 void check_batch(const wire::EventBatch& batch, std::size_t payload_bytes) {
@@ -111,7 +112,7 @@ void run(ByteView bytes) {
   NaiveCache naive;
   while (!input.at_end()) {
     const auto payload = input.sized();
-    // A copy of its own size: a byte read behind it is seen by a sanitizer.
+    // A copy of its own size lets a sanitizer detect a read behind its end.
     const Bytes copy(payload.begin(), payload.end());
     const auto batch = wire::decode_batch(copy);
     if (!batch.ok()) {

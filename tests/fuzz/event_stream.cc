@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Messages of an engine's event sockets in any order: frames, sequence numbers, replays, losses.
+// Feeds messages of an engine's event sockets in any order: frames, sequence numbers, replays,
+// losses.
 #include <array>
 #include <functional>
 #include <optional>
@@ -32,7 +33,7 @@ events::StreamOptions options_of(std::uint8_t flags, ByteBudget& held) {
           .held = &held};
 }
 
-// Frames of one message: a sequence near the last one, or bytes as they are.
+// Makes the frames of one message: a sequence number near the last one, or arbitrary bytes.
 class Frames {
  public:
   std::vector<ByteView> next(Input& input, std::uint8_t form) {
@@ -59,7 +60,7 @@ class Frames {
   Bytes topic_{'k', 'v'};
 };
 
-// The messages to apply follow one another without a hole since the last drop.
+// Checks that the messages to apply follow each other without a hole since the last drop.
 class Order {
  public:
   void check(const events::StreamStep& step) {
@@ -76,8 +77,8 @@ class Order {
   std::uint64_t last_ = 0;
 };
 
-// A replay that was cut short loses nothing and is asked on for; one that brought something new is
-// never given up.
+// Checks that a replay which was cut short drops nothing and continues from the last message. A
+// replay that brought something new must not count as timed out.
 events::StreamStep check_cut(events::EventStream& stream,
                              const std::function<events::StreamStep()>& act) {
   const bool progressed = stream.replaying() && stream.replay_progressed();
@@ -90,7 +91,7 @@ events::StreamStep check_cut(events::EventStream& stream,
   return step;
 }
 
-// What happens next, and the variant of it.
+// The next input of the stream, and its variant.
 struct Action {
   std::uint8_t kind = 0;
   std::uint8_t form = 0;

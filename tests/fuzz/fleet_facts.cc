@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What an engine says about itself, and what an operator writes about a worker.
+// Parses what an engine reports about itself, and what an operator writes about a worker.
 #include <string>
 
 #include "common/base/check.h"

@@ -13,12 +13,12 @@
 
 namespace sightline::fuzz {
 
-// Small, so that inputs of a few hundred bytes meet them.
+// Small limits, which inputs of a few hundred bytes can reach.
 inline constexpr http::DecodeLimits kHttpLimits{
     .header_bytes_max = 1024, .header_fields_max = 12, .target_bytes_max = 200};
 inline constexpr std::size_t kMessagesMax = 16;
 
-// What came of a byte stream: a line per event, bodies joined.
+// The result of a byte stream: one line for each event, with joined bodies.
 using Transcript = std::vector<std::string>;
 
 inline std::string line_of(const http::Headers& headers) {
@@ -27,6 +27,7 @@ inline std::string line_of(const http::Headers& headers) {
   return line;
 }
 
+// Checks what every decoded header must have: clean names and values, one length, few fields.
 inline void check_headers(const http::Headers& headers) {
   std::size_t lengths = 0;
   std::size_t codings = 0;
@@ -42,8 +43,8 @@ inline void check_headers(const http::Headers& headers) {
   SL_CHECK(headers.size() <= kHttpLimits.header_fields_max);
 }
 
-// A stream that comes in pieces of these sizes, over and over; without sizes in one piece.
-// Presented is what a connection's buffer would hold: bytes that came and are not consumed.
+// A stream that arrives in pieces. The sizes repeat. Without sizes it arrives in one piece.
+// presented() is the content of a connection's buffer: bytes that arrived and are not consumed.
 class Arrival {
  public:
   Arrival(std::string_view stream, ByteView sizes) : stream_(stream), sizes_(sizes) {}
@@ -53,7 +54,7 @@ class Arrival {
     SL_CHECK(size <= end_ - begin_);
     begin_ += size;
   }
-  // False when all has come.
+  // Lets the next piece arrive. Returns false if all pieces have arrived.
   bool more() {
     if (end_ == stream_.size()) return false;
     const std::size_t size = sizes_.empty() ? stream_.size() : 1 + sizes_[turn_++ % sizes_.size()];
@@ -69,12 +70,12 @@ class Arrival {
   std::size_t end_ = 0;
 };
 
-// Decodes one message; false when it does not end. on_head is called after Head.
+// Decodes one message. Returns false if the message does not end. Calls on_head after Head.
 template <class Decoder, class OnHead>
 bool read_message(Decoder& decoder, Arrival& arrival, Transcript& transcript, OnHead on_head) {
   std::string body;
   for (;;) {
-    // A copy of its own size: a byte read behind it is seen by a sanitizer.
+    // A copy of its own size lets a sanitizer detect a read behind its end.
     const Bytes input(bytes_of(arrival.presented()).begin(), bytes_of(arrival.presented()).end());
     const auto step = decoder.step(text_of(input));
     SL_CHECK(step.consumed <= input.size());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// A client's bytes on a connection: the same requests however they are cut, and none that another
-// reader could take for two.
+// Reads a client's bytes on a connection. The requests must be the same for any split of the bytes.
+// No other reader may see two requests where this one sees one.
 #include <string>
 
 #include "common/http/codec.h"
@@ -14,7 +14,8 @@
 namespace sightline::fuzz {
 namespace {
 
-// What goes on to an engine is one request with the same fields, whatever the client wrote.
+// Checks that the forwarded head is one request with the same fields, for any request of the
+// client.
 void check_forwarded(http::RequestDecoder& decoder) {
   http::RequestHead head{decoder.method(), decoder.target(), http::end_to_end(decoder.headers())};
   std::string text;
@@ -60,7 +61,8 @@ Transcript read(std::string_view stream, ByteView sizes) {
 void run(ByteView bytes) {
   Input input(bytes);
   const auto sizes = input.take(4);
-  // The end of any header: of one in pieces, an error in the first line may be told only then.
+  // Ends any header. If the header arrives in pieces, an error in its first line may show only
+  // here.
   const auto stream = std::string(input.text()) + "\r\n\r\n";
   SL_CHECK(read(stream, {}) == read(stream, sizes));
 }

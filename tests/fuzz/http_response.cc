@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// An engine's bytes on a connection: the same responses however they are cut.
+// Reads an engine's bytes on a connection. The responses must be the same for any split of the
+// bytes.
 #include <string>
 
 #include "common/http/codec.h"
@@ -13,7 +14,7 @@
 namespace sightline::fuzz {
 namespace {
 
-// What goes on to the client is one response with the same fields.
+// Checks that the forwarded head is one response with the same fields.
 void check_forwarded(const http::ResponseDecoder& decoder) {
   const auto headers = http::end_to_end(decoder.headers());
   std::string text;
@@ -53,7 +54,8 @@ void run(ByteView bytes) {
   Input input(bytes);
   const bool answers_head = (input.byte() & 1U) != 0;
   const auto sizes = input.take(4);
-  // The end of any header: of one in pieces, an error in the first line may be told only then.
+  // Ends any header. If the header arrives in pieces, an error in its first line may show only
+  // here.
   const auto stream = std::string(input.text()) + "\r\n\r\n";
   SL_CHECK(read(stream, {}, answers_head) == read(stream, sizes, answers_head));
 }

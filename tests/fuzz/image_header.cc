@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// The size of a picture from bytes of any origin.
+// Reads the size of an image from any bytes.
 #include <variant>
 
 #include "common/base/check.h"
@@ -17,7 +17,7 @@ void run(ByteView input) {
     SL_CHECK(known->width > 0 && known->height > 0);
     SL_CHECK(std::uint64_t{known->width} * known->height <= image::kPixelsMax);
     SL_CHECK(!image::name_of(known->format).empty());
-    // Pure: the same bytes elsewhere mean the same.
+    // The function is pure: a copy of the bytes gives the same result.
     const Bytes copy(input.begin(), input.end());
     const auto again = image::read_header(copy);
     const auto* same = std::get_if<image::Known>(&again);

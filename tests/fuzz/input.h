@@ -11,7 +11,7 @@
 
 namespace sightline::fuzz {
 
-// An input taken apart from front to back. When it ends, numbers are 0 and pieces empty.
+// Splits an input from its beginning. After its end, numbers are 0 and pieces are empty.
 class Input {
  public:
   explicit Input(ByteView bytes) : rest_(bytes) {}
@@ -29,13 +29,14 @@ class Input {
     return piece;
   }
 
-  // A piece behind its length, two bytes big-endian.
+  // Returns a piece whose length comes first, as two bytes in big-endian order.
   ByteView sized() {
     const std::size_t high = byte();
     return take(high << 8U | byte());
   }
 
-  // Text up to a line "%%", which seeds can be written with; the rest if there is none.
+  // Returns the text up to a line "%%", which seeds can contain. Without that line, returns the
+  // rest.
   std::string_view section() {
     constexpr std::string_view kEnd = "\n%%\n";
     const auto text = text_of(rest_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// JSON of any origin, compared with the obvious reader.
+// Parses any JSON text, and compares with the obvious reader.
 #include <string>
 
 #include "common/base/check.h"

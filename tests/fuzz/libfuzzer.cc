@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// The entry of libFuzzer's main().
+// libFuzzer's main() calls this function.
 #include <cstddef>
 #include <cstdint>
 

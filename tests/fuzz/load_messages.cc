@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// One opened message of a router on load.
+// Decodes one opened message about load, and applies it as a router does.
 #include "common/base/check.h"
 #include "common/base/json.h"
 
@@ -17,7 +17,7 @@ namespace {
 constexpr Instant kNow{std::chrono::hours(1)};
 constexpr std::uint64_t kMe = 1;
 
-// Whatever is told by whoever answered us is counted, and is shown.
+// Checks that totals from a router that answered this one are counted and shown.
 void check_told(load::Told told) {
   constexpr std::uint64_t kNonce = 77;
   load::OthersLoad others(kMe, [] { return kNonce; }, {.ranks_max = 8});
@@ -42,7 +42,8 @@ void check_ask(const load::Ask& ask) {
   SL_CHECK(own.turn(kNow + std::chrono::milliseconds(20)).size() == (is_for_us ? 1U : 0U));
 }
 
-// Of what is booked here, what was taken elsewhere later ends, and nothing else.
+// Checks that a reservation booked here ends if another router took it later, and no other one
+// ends.
 void check_taken(const load::Taken& theirs) {
   load::TakenNames taken(kMe);
   std::vector<load::ReservationName> ours;
@@ -60,14 +61,14 @@ void check_taken(const load::Taken& theirs) {
 }  // namespace
 
 void run(ByteView bytes) {
-  // A copy of its own size: a byte read behind it is seen by a sanitizer.
+  // A copy of its own size lets a sanitizer detect a read behind its end.
   const Bytes copy(bytes.begin(), bytes.end());
   const auto message = load::decode(text_of(copy));
   if (!message.ok()) {
     SL_CHECK(message.error().blame == Blame::Worker);
     return;
   }
-  // What is read has one meaning: written and read again it is the same.
+  // A message has one meaning: an encoded copy decodes to the same value.
   const std::string written = load::encode(*message);
   SL_CHECK(written.size() == copy.size());
   const auto again = load::decode(written);

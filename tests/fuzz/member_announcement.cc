@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What anybody may publish on the subject of members: read, compared, remembered and shown.
+// Decodes what any process may publish on the subject of members, and compares, stores and shows
+// it.
 #include <string>
 
 #include "common/base/check.h"
@@ -36,7 +37,7 @@ void run(ByteView input) {
     SL_CHECK(read.error().blame == Blame::Worker);
     return;
   }
-  // What is told on is no larger than what is taken, and is read as it was told.
+  // A forwarded announcement is no larger than an accepted one, and decodes to the same value.
   const std::string told = membership::encode(*read);
   SL_CHECK(told.size() <= membership::kAnnouncementBytesMax);
   const auto again = membership::decode(told);

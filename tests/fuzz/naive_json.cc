@@ -118,7 +118,7 @@ class Reader {
     const bool escapes = paired && next() == 'u';
     const auto second = escapes ? code_unit() : std::optional<std::uint32_t>(0);
     if (!second) return false;
-    if (paired && !escapes) --at_;  // another escape
+    if (paired && !escapes) --at_;  // the backslash begins another escape
     facts.lone_surrogate |= *second < 0xDC00 || *second > 0xDFFF;
     return true;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What is pushed on the admin port, and what routers say to each other of pushed lists.
+// Parses pushes on the admin port, and messages of routers about pushed lists.
 #include <string>
 
 #include "common/base/check.h"
@@ -45,7 +45,8 @@ void check_settings(const std::string& body) {
   SL_CHECK(json::Document::parse(contract::settings_json(pushed->settings, {}, {})).ok());
 }
 
-// Nothing that is heard gives out a list: no question was answered with its nonce.
+// Checks that no message makes the exchange give out a list. No request was answered with its
+// nonce.
 void check_message(const std::string& bytes) {
   const auto message = lists_exchange::decode(bytes);
   if (!message.ok()) return;

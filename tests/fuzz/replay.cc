@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Runs a fuzz target over kept inputs: every file of the directories and every file named.
+// Runs a fuzz target over kept inputs: each named file, and each file of the named directories.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -27,11 +27,11 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
 }
 
 void run(const std::filesystem::path& file) {
-  // The name is the last line of output if the process stops.
+  // If the process stops, the name is the last line of its output.
   std::fprintf(stderr, "%s\n", file.c_str());
   std::ifstream stream(file, std::ios::binary);
   SL_CHECK(stream.good());
-  // Exactly as large as the input, so that a sanitizer sees the first byte read behind it.
+  // Exactly the size of the input, to let a sanitizer detect the first byte read behind it.
   const sightline::Bytes bytes{std::istreambuf_iterator<char>(stream), {}};
   sightline::fuzz::run(bytes);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// One opened message of a replica or an agent.
+// Decodes one opened message of a replica or an agent.
 #include <string>
 
 #include "common/base/check.h"
@@ -27,7 +27,7 @@ void check_size(const std::vector<operations::Operation>& operations, std::size_
 }  // namespace
 
 void run(ByteView bytes) {
-  // A copy of its own size: a byte read behind it is seen by a sanitizer.
+  // A copy of its own size lets a sanitizer detect a read behind its end.
   const Bytes copy(bytes.begin(), bytes.end());
   const auto message = frames::decode(text_of(copy));
   if (!message.ok()) {
@@ -40,7 +40,7 @@ void run(ByteView bytes) {
   if (const auto* chunk = std::get_if<frames::Chunk>(&message->body)) {
     check_size(chunk->operations, copy.size());
   }
-  // What is read has one meaning: written and read again it is the same.
+  // A message has one meaning: an encoded copy decodes to the same value.
   const auto again = frames::decode(frames::encode(*message));
   SL_CHECK(again.ok() && *again == *message);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What a peer may send to the selection API, or answer for it: what is read is written as a text
-// that is read as the same; what is refused is the peer's fault.
+// Reads what a peer may send to the selection API, or answer for it. A message that was
+// read and written must read the same again. A refused message is the peer's fault.
 #include <string>
 
 #include "common/base/check.h"

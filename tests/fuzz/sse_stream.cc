@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// An engine's event stream, cut anywhere: the same events as when it comes in one piece.
+// Splits an engine's event stream at any place. The events must be the same as from one piece.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ namespace sightline::fuzz {
 namespace {
 
 constexpr std::size_t kEventBytesMax = 256;
-// Events above it come in parts.
+// Longer events arrive in parts.
 constexpr std::size_t kHeldBytesMax = 32;
 
 struct Reading {
@@ -27,7 +27,7 @@ struct Reading {
   friend bool operator==(const Reading&, const Reading&) = default;
 };
 
-// The usage of an event read in its parts, and in one.
+// Checks that the usage of an event is the same from its parts and from one piece.
 void check_usage(const std::string& payload, const openai::UsageReader& reader) {
   const auto whole = openai::usage_of(payload);
   const auto parts = reader.usage();
@@ -36,7 +36,7 @@ void check_usage(const std::string& payload, const openai::UsageReader& reader) 
            (whole->prompt_tokens == parts->prompt_tokens && whole->alone == parts->alone));
 }
 
-// What splitters that give parts put together again.
+// Joins the parts of a splitter that returns parts.
 std::string joined_parts(std::string_view stream, ByteView sizes) {
   openai::SseSplitter splitter(
       {.event_bytes_max = stream.size() + 1, .held_bytes_max = kHeldBytesMax});
@@ -78,14 +78,14 @@ void drain(openai::SseSplitter& splitter, Reading& reading) {
   }
 }
 
-// In pieces of these sizes, one after the other and again from the first.
+// Reads the stream in pieces of these sizes, which repeat.
 Reading read(std::string_view stream, ByteView sizes) {
   openai::SseSplitter splitter(
       {.event_bytes_max = kEventBytesMax, .held_bytes_max = kEventBytesMax});
   Reading reading;
   for (std::size_t i = 0, turn = 0; i < stream.size() && !reading.refused; ++turn) {
     const std::size_t size = sizes.empty() ? stream.size() : 1 + sizes[turn % sizes.size()];
-    // A heap copy of its own: a view that outlives the piece is seen by a sanitizer.
+    // A copy on the heap lets a sanitizer detect a view that outlives the piece.
     const std::string piece(stream.substr(i, size));
     i += piece.size();
     splitter.feed(piece);

@@ -6,9 +6,9 @@
 
 namespace sightline::fuzz {
 
-// What each fuzz target defines: feeds an input to the code under test and stops the process
-// (SL_CHECK, a sanitizer) when an invariant does not hold. Deterministic; no I/O but reading test
-// data once. Called by libFuzzer with inputs of its making, by replay.cc with kept ones.
+// Each fuzz target defines this function. It feeds an input to the code under test. It stops the
+// process (SL_CHECK, a sanitizer) if an invariant does not hold. It is deterministic. Its only I/O
+// is to read test data once. libFuzzer calls it with generated inputs, replay.cc with kept ones.
 void run(ByteView input);
 
 }  // namespace sightline::fuzz

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// A tokenizer.json of any origin, and vocabularies and merges of any content.
+// Parses any tokenizer.json, and encodes with any vocabulary and merges.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kTokensMax = 400;
 constexpr std::size_t kTokenBytesMax = 40;
 
-// Characters of the byte alphabet of GPT-2, by byte.
+// Returns the characters of GPT-2's byte alphabet, indexed by byte.
 std::vector<std::string> byte_alphabet() {
   std::vector<std::string> alphabet;
   UChar32 next = 256;
@@ -38,11 +38,11 @@ std::vector<std::string> byte_alphabet() {
 }
 
 struct Model {
-  std::vector<std::string> tokens;  // in the byte alphabet; their places are their ids
+  std::vector<std::string> tokens;  // in the byte alphabet, the index is the id
   std::vector<std::pair<std::string, std::string>> merges;
 };
 
-// All bytes, then a token for each pair of places read that makes a new one.
+// Returns all bytes as tokens, then one token for each pair of indexes that makes a new one.
 Model read_model(Input& input) {
   Model model{.tokens = byte_alphabet(), .merges = {}};
   std::size_t left = input.byte();

@@ -16,11 +16,11 @@
 
 namespace sightline::fuzz {
 
-// The naive tokenizer is quadratic.
+// The limit is low because the naive tokenizer is quadratic.
 inline constexpr std::size_t kNaiveBytesMax = 600;
 
-// Its libraries and ours agree on the characters of Unicode 9.0 and before, but for U+180E, which
-// is white space to PCRE2 alone.
+// The libraries of the naive tokenizer agree with the router's on the characters of Unicode 9.0 and
+// before, except U+180E. Only PCRE2 treats that one as white space.
 inline bool is_old_text(std::string_view text) {
   constexpr std::uint8_t kVersionMax = 9;
   const auto size = static_cast<std::int32_t>(text.size());
@@ -40,6 +40,7 @@ inline bool is_ascii(std::string_view text) {
              "[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~") == text.npos;
 }
 
+// Checks one text: valid ids, a decoded text in UTF-8, and the ids of the naive tokenizer.
 inline void check_encoding(const tokenizer::Tokenizer& tokenizer,
                            const tokenizer::NaiveTokenizer& naive, std::string_view text) {
   std::vector<TokenId> ids = {7};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Text of any origin through a published tokenizer, compared with the naive one.
+// Encodes any text with a published tokenizer, and compares with the naive one.
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -28,7 +28,7 @@ Both read_both() {
   return {std::move(tokenizer).value(), std::make_unique<const tokenizer::NaiveTokenizer>(text)};
 }
 
-// Before main(): reading takes seconds, which are not the first input's.
+// Reads before main(). It takes seconds, which must not count for the first input.
 const Both both = read_both();
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// A body that is passed without its prompt being read: what engines get of it names nothing by the
-// client's word.
+// Reads a body whose prompt the router does not parse. In the edited body, a client's word names
+// nothing that an engine fetches or finds by name.
 #include "router/openai/unread_request.h"
 
 #include <array>
@@ -24,7 +24,7 @@ constexpr openai::UnreadRules kRules{.fixed = kFixed, .media_max = 8};
 constexpr std::size_t kDepthMax = 70;
 constexpr std::string_view kFetched = "data:image/png;base64,AA==";
 
-// What Proxy does with a request whose media were fetched.
+// Edits the body as Proxy does for a request whose media were fetched.
 std::string edited(const openai::UnreadRequest& request) {
   openai::EditedBody body(request.text());
   for (const auto& fix : request.fixes) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 
-// Says what the router must call the blocks that a simulated engine holds. Reads one JSON object
-// per line, {"model":"demo","blocks":[…]} with blocks as /sim/blocks lists them, and writes per
-// line a JSON array: the digest of each block under the development identity key, as GET /v1/index
-// writes them. A block's parent may come later in the same line, or have come in an earlier one;
-// null where it has not come at all.
+// Prints the router's names for the blocks that a simulated engine holds. Reads one JSON object for
+// each line, {"model":"demo","blocks":[…]}, with blocks as /sim/blocks lists them. Writes a JSON
+// array for each line: the digest of each block under the development identity key, as GET
+// /v1/index writes them.
+// A block's parent may come later in the same line, or in an earlier one. A block whose parent
+// never came gives null.
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -28,7 +29,7 @@ struct Block {
   std::vector<keys::BlockMedia> media;
   std::optional<std::string> lora;
   std::optional<std::string> cache_salt;
-  std::optional<keys::BlockKey> key;  // once known
+  std::optional<keys::BlockKey> key;  // if known
 };
 
 std::optional<std::string> text_of(const json::Value& object, std::string_view name) {
@@ -80,7 +81,7 @@ class Namer {
 
  private:
   std::optional<keys::BlockKey> key_of(const std::string& model, const std::string& name) {
-    // Up to the first ancestor whose key is known, then down again.
+    // Up to the first ancestor with a known key, then down again.
     std::vector<Block*> chain;
     std::optional<keys::BlockKey> parent;
     std::optional<std::string> next = name;
@@ -104,7 +105,7 @@ class Namer {
   }
 
   const keys::Scheme scheme_{contract::development_identity_key()};
-  std::map<std::string, Block> blocks_;  // all that were ever listed, by the engine's hash
+  std::map<std::string, Block> blocks_;  // all listed ones, by the engine's hash
 };
 
 int run() {

@@ -24,7 +24,7 @@ std::string text_at(const Value& object, std::string_view name) {
   return std::string(value ? value->string().value_or("") : "");
 }
 
-// By value, so that a loop may run over it. The member must be there.
+// By value, so a loop can run over it. The member must exist.
 Value member(const Value& object, std::string_view name) {
   const auto value = object.find(name);
   SL_CHECK(value.has_value());
@@ -110,7 +110,7 @@ CapturedPrompt read_prompt(const Value& line) {
   return prompt;
 }
 
-// The last `data:` line of a stream that holds a usage object, or the whole body.
+// The last `data:` line of a stream with a usage object, or the whole body.
 std::optional<json::Document> document_with_usage(const std::string& body) {
   if (!body.starts_with("data:")) {
     auto whole = json::Document::parse(body);

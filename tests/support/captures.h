@@ -11,8 +11,8 @@
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
 
-// Recorded engine sessions of tests/data/captures (README there). A file that is missing or
-// broken stops the process: it is part of the repository.
+// Recorded engine sessions of tests/data/captures (see the README there). A missing or broken file
+// stops the process, because it is part of the repository.
 namespace sightline::test {
 
 // One message of the event socket.
@@ -23,8 +23,8 @@ struct CapturedMessage {
   std::vector<Bytes> frames;
 };
 
-// One HTTP exchange. n is its number in the session; nothing for those sent at the same time as
-// others.
+// One HTTP exchange. n is its number in the session. It is absent for exchanges that were sent at
+// the same time as others.
 struct CapturedExchange {
   std::optional<std::int64_t> n;
   std::string scenario;
@@ -50,14 +50,15 @@ struct CapturedPrompt {
   std::optional<std::int64_t> n;
   std::string scenario;
   std::string label;
-  std::string model;  // as asked for: "tiny", the adapter's name, or "" for none
+  // The name in the request: "tiny", the adapter's name, or "" if it had no model.
+  std::string model;
   std::optional<std::string> cache_salt;
   std::vector<TokenId> token_ids;
   std::vector<CapturedMedia> media;
-  // Of SGLang's sessions, whose line tells the answer's counts too:
+  // Only of SGLang's sessions, whose lines also have the counts of the answer:
   std::optional<std::int64_t> cached_tokens;
-  std::int64_t rank = 0;         // data-parallel, that answered
-  bool has_extra_key = false;    // parts the cache, and no event tells it
+  std::int64_t rank = 0;         // data-parallel rank that answered
+  bool has_extra_key = false;    // divides the cache, but is in no event
   bool several_samples = false;  // SGLang runs the prompt once before them
   bool input_logprobs = false;   // reuse ends where they begin
 };
@@ -65,30 +66,30 @@ struct CapturedPrompt {
 struct CapturedSession {
   std::string name;
   std::vector<CapturedMessage> messages;
-  std::vector<CapturedMessage> messages_rank1;  // of the second data-parallel rank, if any
+  std::vector<CapturedMessage> messages_rank1;  // of the second data-parallel rank, if there is one
   std::vector<CapturedExchange> exchanges;
-  std::vector<CapturedPrompt> prompts;  // from token_ids.jsonl; empty where there is none
+  std::vector<CapturedPrompt> prompts;  // from token_ids.jsonl, empty without it
 
-  // Stops the process when there is none.
+  // Stops the process if there is no exchange of this number.
   [[nodiscard]] const CapturedExchange& exchange(std::int64_t n) const;
 };
 
-// Name of the session's directory, such as "qwen2vl-main".
+// `name` is the session's directory, for example "qwen2vl-main".
 CapturedSession load_capture(std::string_view name);
 
-// The prompts of the chat exchanges whose rendering was recorded, in their order.
+// The prompts of the chat exchanges with a recorded rendering, in order.
 std::vector<CapturedPrompt> prompts_from_renderings(const CapturedSession& session);
 
 struct CapturedUsage {
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;
 };
-// Of a whole or streamed answer; nothing when it states none. leaves_zero_out: an answer with usage
-// that tells no cached_tokens means zero (vLLM up to 0.23).
+// The usage of a whole or streamed answer, nothing if it has no usage. leaves_zero_out: an answer
+// whose usage lacks cached_tokens means zero (vLLM up to 0.23).
 std::optional<CapturedUsage> usage_of(const CapturedExchange& exchange,
                                       bool leaves_zero_out = false);
 
-// Text of a file of a session, such as "replay.json".
+// The text of a file of a session, for example "replay.json".
 std::string read_capture_file(std::string_view session, std::string_view file);
 
 }  // namespace sightline::test

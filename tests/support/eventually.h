@@ -9,7 +9,7 @@
 
 namespace sightline::test {
 
-// True as soon as the condition holds; false when it does not within a minute.
+// Returns true as soon as the condition holds, false if it does not hold within a minute.
 inline bool eventually(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition()) {

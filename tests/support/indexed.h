@@ -11,7 +11,7 @@
 
 namespace sightline::test {
 
-// vLLM's unless said otherwise.
+// Uses vLLM's format unless the options name another.
 inline events::NormaliserOptions with_family(events::NormaliserOptions options) {
   if (options.format == nullptr) options.format = &vllm::vllm();
   return options;
@@ -30,7 +30,7 @@ class IndexedNormaliser : OwnSink, public events::Normaliser {
         Normaliser(with_family(std::move(options)), scheme, sink) {}
 };
 
-// Likewise, all of an engine's messages.
+// The same for all messages of an engine.
 class IndexedFeed : OwnSink, public events::EventFeed {
  public:
   IndexedFeed(events::NormaliserOptions options, events::StreamOptions stream,

@@ -14,7 +14,7 @@
 
 namespace sightline::test {
 
-// A TCP socket on 127.0.0.1, closed at the end of its life.
+// A TCP socket on 127.0.0.1. The destructor closes it.
 class Socket {
  public:
   Socket() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
@@ -25,6 +25,7 @@ class Socket {
 
   [[nodiscard]] int fd() const { return fd_; }
 
+  // Returns false if nothing listens. From then on, a read gives up after a minute of silence.
   [[nodiscard]] bool connect_to(std::uint16_t port) const {
     const timeval limit{60, 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -32,6 +33,7 @@ class Socket {
     return connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
 
+  // Stops silently if the peer has closed.
   void send_all(std::string_view bytes) const {
     while (!bytes.empty()) {
       const auto sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -40,6 +42,7 @@ class Socket {
     }
   }
 
+  // Returns all bytes until the peer closes, or is silent for a minute.
   [[nodiscard]] std::string receive_all() const {
     std::string answer;
     std::array<char, 16384> buffer{};
@@ -62,7 +65,8 @@ class Socket {
   int fd_;
 };
 
-// Takes a free port and accepts nobody: the kernel completes connections, no byte ever comes.
+// Occupies a free port and accepts no connection: the kernel completes connections, and no byte
+// ever comes.
 class ListeningSocket {
  public:
   ListeningSocket() {
@@ -81,8 +85,8 @@ class ListeningSocket {
   std::uint16_t port_ = 0;
 };
 
-// Sends the bytes and returns all that comes until the peer closes or is silent for ten seconds.
-// "no connection" when nothing listens.
+// Sends the bytes. Returns all that comes until the peer closes or is silent for a minute, or "no
+// connection" if nothing listens.
 inline std::string exchange_bytes(std::uint16_t port, std::string_view bytes) {
   const Socket socket;
   if (!socket.connect_to(port)) return "no connection";
@@ -90,12 +94,13 @@ inline std::string exchange_bytes(std::uint16_t port, std::string_view bytes) {
   return socket.receive_all();
 }
 
-// Sends the bytes and closes at once.
+// Sends the bytes and closes immediately.
 inline void send_and_leave(std::uint16_t port, std::string_view bytes) {
   const Socket socket;
   if (socket.connect_to(port)) socket.send_all(bytes);
 }
 
+// The status is 0 if the head of the answer is not whole. Then `head` has all that came.
 struct HttpAnswer {
   int status = 0;
   std::string head;

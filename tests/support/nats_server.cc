@@ -30,13 +30,13 @@ sockaddr_in loopback(int port) {
   return address;
 }
 
-// Below the ports that Linux gives to connections and to listeners on port 0 (from 32768): between
-// the choice of one of these and its use nobody is given it.
+// Below the ports that Linux gives to connections and to listeners on port 0 (from 32768 on). So no
+// other program gets a port between its choice and its use.
 constexpr unsigned kFirstPort = 12000;
 constexpr unsigned kPorts = 20000;
 
-// One that nobody listens on, and that no other call in this process has returned lately. Each
-// process begins elsewhere, as several run tests at once.
+// Returns a port on which nothing listens, and which no other call in this process has returned
+// lately. Each process begins at another one, because several run tests at the same time.
 int free_port() {
   static std::atomic<unsigned> next = static_cast<unsigned>(getpid()) * 997U;
   for (unsigned i = 0; i < kPorts; ++i) {
@@ -80,8 +80,8 @@ void NatsServer::start() {
   std::ofstream(file) << "listen: 127.0.0.1:" << port_ << "\n" << config_ << "\n";
   const std::string log_file = directory_ + "/log";
   pid_ = fork();
-  // No memory is asked for from here on: another thread may hold the allocator's locks, for ever in
-  // this process (fork(2); AddressSanitizer's are not freed).
+  // From here on no memory may be allocated. Another thread may hold the allocator's locks, and in
+  // this process they are never released (fork(2), also AddressSanitizer's).
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int log = open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -104,7 +104,7 @@ void NatsServer::kill() {
 
 void NatsServer::freeze() {
   ::kill(pid_, SIGSTOP);
-  // kill() returns before its threads stop, and one on another processor may still answer.
+  // kill() returns before the server's threads stop. One on another processor may still answer.
   int status = 0;
   if (waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status)) {
     throw std::runtime_error("nats-server has ended and cannot be frozen");

@@ -8,21 +8,21 @@
 
 namespace sightline::test {
 
-// A nats-server of its own on loopback, on a port that stays its own. Ends with the object.
+// A nats-server on loopback with a port that it keeps. It ends with the object.
 class NatsServer {
  public:
-  // config: further lines of its configuration file.
+  // config: more lines of its configuration file.
   explicit NatsServer(std::string config = {});
   ~NatsServer();
   NatsServer(const NatsServer&) = delete;
   NatsServer& operator=(const NatsServer&) = delete;
 
-  void start();   // again on the same port; returns when it takes connections
-  void kill();    // at once, as by a crash
-  void freeze();  // from its return on it neither reads nor answers until thaw()
+  void start();   // again on the same port, returns when it accepts connections
+  void kill();    // immediately, like a crash
+  void freeze();  // from then on it neither reads nor answers, until thaw()
   void thaw();
   [[nodiscard]] std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
-  // Of files that the object deletes in the end.
+  // For files that the destructor deletes.
   [[nodiscard]] const std::string& directory() const { return directory_; }
 
  private:

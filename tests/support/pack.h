@@ -12,17 +12,19 @@
 
 #include "common/base/bytes.h"
 
-// Writes msgpack for tests: each function returns the bytes of one value.
+// Writes msgpack for tests. Each function returns the bytes of one value.
 namespace sightline::pack {
 
 using Value = std::string;
 
+// The head of a value whose length has four bytes, big-endian.
 inline Value sized(std::uint8_t tag, std::uint32_t size) {
   Value out(1, static_cast<char>(tag));
   for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(size >> shift));
   return out;
 }
 inline Value nil() { return "\xc0"; }
+// Numbers always have the widest form, of eight bytes.
 inline Value integer(std::uint64_t value) {
   Value out("\xcf");
   for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
@@ -64,7 +66,7 @@ inline Bytes batch(const std::vector<Value>& events, double timestamp_s = 1.5) {
   const auto whole = array({number(timestamp_s), array(events), integer(0)});
   return {whole.begin(), whole.end()};
 }
-// A plain BlockStored in the map form.
+// A plain BlockStored in the form of a map.
 inline Value stored(const std::vector<std::uint64_t>& hashes, const Value& parent,
                     const std::vector<std::uint64_t>& tokens, std::uint64_t block_size = 1) {
   return map({{"type", text("BlockStored")},

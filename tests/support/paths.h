@@ -6,7 +6,7 @@
 #include <string_view>
 
 // Absolute paths of files that tests read or write. Only paths.cc is compiled with the names of the
-// checkout's folders: what ccache holds of a test serves every checkout on the machine.
+// checkout's folders. So ccache's objects of a test fit every checkout on the machine.
 namespace sightline::test {
 
 // `path` is relative to the root of the project.

@@ -15,10 +15,10 @@
 
 namespace sightline::test {
 
-// Tokens per block of the recorded sessions of vLLM 0.32; others may tell another size.
+// Tokens per block in the recorded sessions of vLLM 0.32. Others may have another size.
 inline constexpr std::uint32_t kCapturedBlockSize = 32;
 
-// What a prediction is made for.
+// The prompt of a prediction.
 struct AskedPrompt {
   const std::vector<TokenId>& tokens;
   std::vector<keys::MediaSpan> media;
@@ -26,15 +26,15 @@ struct AskedPrompt {
   std::optional<std::string> lora;
 };
 
-// A recorded session played back into an index: messages go in when they had arrived.
+// Plays a recorded session back into an index. Each message goes in at the time when it arrived.
 class Playback {
  public:
-  // messages outlives this.
+  // `messages` outlives this object.
   Playback(const std::vector<CapturedMessage>& messages, events::NormaliserOptions options);
 
   void play_until(double time_s);
 
-  // Cached tokens that the engine is expected to report.
+  // The cached tokens that the engine should report.
   [[nodiscard]] std::int64_t predict(const AskedPrompt& prompt) const;
 
   [[nodiscard]] const index::ExactIndex& index() const { return index_; }

@@ -11,7 +11,7 @@
 
 namespace sightline::test {
 
-// What a template makes of the variables (a JSON object), or "error: …".
+// The result of a template with the variables (a JSON object), or "error: …".
 inline std::string rendered(std::string_view source, std::string variables = "{}",
                             const jinja::RenderOptions& options = {}) {
   const auto parsed = jinja::Template::parse(source);

@@ -8,6 +8,7 @@
 
 namespace sightline::test {
 
+// A beat with a value in nearly every field.
 inline frames::Beat full_beat() {
   frames::Beat beat;
   beat.digest.tiers[0].add({7});
@@ -27,7 +28,7 @@ inline frames::Beat full_beat() {
   return beat;
 }
 
-// One of each kind, every field set.
+// One message of each kind, with every field set.
 inline std::vector<frames::Message> every_replica_message() {
   const operations::Store root{
       .tier = operations::Tier::Gpu, .parent = {}, .keys = {{1}, {(1ULL << 61U) - 2}}};

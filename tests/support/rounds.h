@@ -4,8 +4,8 @@
 
 namespace sightline::test {
 
-// Rounds of a comparison of random inputs with a naive implementation: a tenth in an instrumented
-// program, which looks for what is forbidden, not for what is different, and is ten times slower.
+// Rounds of a comparison of random inputs with a naive implementation. A program with sanitizers
+// runs a tenth: it looks for forbidden actions, not for differences, and is ten times slower.
 constexpr int rounds(int whole) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return whole / 10;

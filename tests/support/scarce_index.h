@@ -9,15 +9,17 @@
 
 namespace sightline::test {
 
-// An index whose memory runs out behind an operation, as often as it is told to.
+// An index whose memory runs out after an operation, as often as the test says.
 // Thread safety: as the index behind it, which outlives it.
 class ScarceIndex : public index::IndexWriter {
  public:
   explicit ScarceIndex(index::IndexWriter& inner) : inner_(inner) {}
 
+  // One more operation runs out.
   void fail_next() { ++failures_; }
-  // From now on it always does, or no more.
+  // From now on it always runs out, or never.
   void fail_always(bool always) { always_ = always; }
+  // True when all failures of fail_next() have happened.
   [[nodiscard]] bool has_failed() const { return failures_ == 0; }
 
   void apply(CacheId cache, const operations::Operation& operation) override {

@@ -11,7 +11,7 @@
 
 #include "router/front/selection/selection.h"
 
-// What a selector is asked and told, as bytes: equal values have equal ones.
+// The questions to a selector and its answers as bytes. Equal values have equal bytes.
 namespace sightline::test {
 
 class BytesOut {
@@ -64,7 +64,7 @@ class BytesOut {
   std::string bytes_;
 };
 
-// Puts each member into the bytes.
+// Appends each member to the bytes.
 template <class Selection, class Each>
 void each_of_selection(Selection& s, Each each) {
   each(s.worker), each(s.host), each(s.port), each(s.rank), each(s.family);

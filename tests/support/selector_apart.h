@@ -18,10 +18,9 @@
 
 namespace sightline::test {
 
-// A selector as a frontend in another process has it: the remote selector, which asks the selection
-// API at a port of its own, which asks the selector there. What is told here has been heard there
-// when the call returns.
-// Thread safety: as Selector; its calls wait, and are not to be made on its own pool.
+// A selector as a frontend in another process has it: the remote selector asks the selection API on
+// its own port, which asks the selector there. Each call returns only after the other side has it.
+// Thread safety: as Selector. Its calls wait, so do not make them on its own pool.
 class SelectorApart : public selection::Selector {
  public:
   explicit SelectorApart(selection::Selector& there) : there_(there) {
@@ -85,7 +84,7 @@ class SelectorApart : public selection::Selector {
   }
 
  private:
-  // The selector there, with a count of what it is told.
+  // The selector on the other side, with a count of its calls.
   class Counted : public selection::Selector {
    public:
     explicit Counted(selection::Selector& inner) : inner_(inner) {}
@@ -113,6 +112,7 @@ class SelectorApart : public selection::Selector {
     selection::Selector& inner_;
   };
 
+  // Makes the call. If the remote selector sends it, waits until the other side has it.
   template <class Call>
   void tell(const Call& call, bool is_news) {
     const std::size_t told = there_.told;
@@ -123,7 +123,7 @@ class SelectorApart : public selection::Selector {
   Counted there_;
   runtime::Metrics metrics_;
   const keys::Scheme scheme_{contract::development_identity_key()};
-  // Of no workers: whom the selector chooses is its own affair.
+  // It has no workers, because the selector alone decides which one it names.
   const ToldFleet workers_{metrics_, system_clock()};
   IoPool pool_{{.io_threads = 1, .compute_threads = 0}};
   selection_api::SelectionApi api_{
@@ -147,7 +147,7 @@ class SelectorApart : public selection::Selector {
                        nullptr};
   std::unique_ptr<remote_selector::RemoteSelector> remote_;
   std::mutex mutex_;
-  std::map<selection::ReservationId, bool> has_token_;  // of those that are open
+  std::map<selection::ReservationId, bool> has_token_;  // of the open ones
 };
 
 }  // namespace sightline::test

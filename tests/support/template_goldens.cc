@@ -38,7 +38,7 @@ std::vector<json::Document> read_lines(const std::filesystem::path& path) {
   return rows;
 }
 
-// 2026-11-21 12:34:56 UTC: the moment at which the tables were made.
+// 2026-11-21 12:34:56 UTC, the moment when the tables were made.
 WallTime frozen_time() {
   using namespace std::chrono_literals;
   return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 21)) + 12h + 34min + 56s;

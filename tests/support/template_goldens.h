@@ -11,7 +11,7 @@
 
 namespace sightline::test {
 
-// Tables of chat templates and of what transformers makes of conversations with them
+// Tables of chat templates, and of transformers' output for conversations with them
 // (tests/data/templates/README.md). Files that are missing or broken stop the process.
 class TemplateGoldens {
  public:
@@ -23,7 +23,7 @@ class TemplateGoldens {
     bool passes = false;
   };
 
-  // folder holds families.json, NAME.jinja and NAME.jsonl.
+  // `folder` holds families.json, NAME.jinja and NAME.jsonl.
   TemplateGoldens(const std::filesystem::path& conversations, std::filesystem::path folder);
 
   [[nodiscard]] std::vector<std::string> families() const;

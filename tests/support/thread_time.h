@@ -7,8 +7,9 @@
 
 namespace sightline::test {
 
-// Processor time of the calling thread since its start, so that other programs on the machine do
-// not count. Thread safety: any thread.
+// The processor time of the calling thread since its start. Other programs on the machine do not
+// count.
+// Thread safety: any thread.
 inline std::chrono::nanoseconds thread_time() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -16,8 +16,8 @@
 
 namespace sightline::test {
 
-// A fleet without engines: each worker serves the model "m" on one rank, and what is known of its
-// cache is believed.
+// A fleet without engines. Each worker serves the model "m" on one rank, and its cache counts as
+// verified.
 struct ToldFleet {
   static constexpr std::uint32_t kBlockSize = 16;
 
@@ -34,7 +34,7 @@ struct ToldFleet {
                [](CacheId) {}, [](CacheId) { return Instant{}; }},
               metrics, its_clock) {}
 
-  // more: of its spec, beside name and url. models: beside "m".
+  // `more` is the part of its spec beside name and url. `models` are served beside "m".
   void add(const std::string& name, const std::string& more = "",
            std::vector<fleet::ServedModel> models = {}) {
     specs.push_back(
@@ -48,6 +48,7 @@ struct ToldFleet {
     probe.load = fleet::ServerLoad{.block_size = kBlockSize, .ranks = {{.number = 0}}};
     fleet.apply_probe(specs.back(), probe);
   }
+  // The booked load of the worker's only rank.
   [[nodiscard]] fleet::Load load(const std::string& worker) const {
     return fleet.snapshot()->find(worker)->ranks[0].load->read(clock.now());
   }

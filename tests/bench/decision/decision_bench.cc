@@ -18,13 +18,16 @@
 #include "router/workers/routing/select.h"
 #include "tests/support/thread_time.h"
 
-// Method: 1,024 engines. All of them hold the first 64 blocks of the prompt, as a shared system
-// prompt; 8 of them hold it to its end. "decide" takes its tokens to the chosen engine: block
-// keys, index, cost of every engine, choice; one thread, p99 is the CPU time over all iterations.
-// "drop" takes away an engine with a million blocks of its own from an index that holds as much of
-// others. "until_hidden" is the time from then until another thread, which asks for one of its
-// blocks all the time, does not see it any more. "look_up_beside_drop" is the time of look-ups of
-// 512 blocks of the others on another thread while that is going on, and before.
+// Method: 1,024 engines. All of them hold the first 64 blocks of the prompt, as for a shared system
+// prompt. 8 of them hold the whole prompt.
+// - "decide" takes the prompt's tokens and chooses an engine: block keys, index, cost of every
+//   engine, choice. One thread. p99 is the CPU time over all iterations.
+// - "drop" removes an engine with a million blocks of its own from an index with as many blocks of
+//   others.
+// - "until_hidden" is the time from that moment until another thread does not see the engine. That
+//   thread looks up one of its blocks without pause.
+// - "look_up_beside_drop" is the time of look-ups of 512 blocks of the others, on another thread,
+//   during the drop and before it.
 namespace sightline {
 namespace {
 
@@ -105,7 +108,7 @@ std::vector<keys::BlockKey> own_blocks(std::uint64_t engine) {
   return blocks;
 }
 
-// An index that one engine stays in, while another comes and goes.
+// An index with two engines. One stays, the other comes and goes.
 struct TwoEngines {
   TwoEngines() { index.store(CacheId{1}, operations::Tier::Gpu, others); }
   void store() { index.store(CacheId{2}, operations::Tier::Gpu, own); }

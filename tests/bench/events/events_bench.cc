@@ -15,17 +15,17 @@
 #include "tests/support/indexed.h"
 #include "tests/support/pack.h"
 
-// Method: messages as vLLM 0.32 sends them, one BlockStored of 64 new blocks of 16 tokens each,
-// are decoded, named and stored, one thread, nobody reading. The engine clears its cache after
-// 65,536 blocks, which is not counted. "per_block" is the time of one block.
+// Method: messages as vLLM 0.32 sends them, each with one BlockStored of 64 new blocks of 16
+// tokens. They are decoded, normalised and stored. One thread, and no reader. The engine clears its
+// cache after 65,536 blocks, which is not timed. "per_block" is the time of one block.
 namespace sightline::events {
 namespace {
 
 constexpr std::uint64_t kMessages = 1'024;
-constexpr std::uint64_t kBlocks = 64;  // of a message
+constexpr std::uint64_t kBlocks = 64;  // in one message
 constexpr std::uint64_t kBlockTokens = 16;
 
-// In as few bytes as it takes, as msgspec writes.
+// Encodes a token in the fewest bytes, as msgspec does.
 pack::Value token(std::uint64_t id) {
   const int bytes = id < 0x80 ? 0 : id <= 0xffff ? 2 : 4;
   if (bytes == 0) return {static_cast<char>(id)};

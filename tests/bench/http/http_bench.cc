@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 
-// CPU time of a bare proxy per request. Client, proxy and upstream run on one I/O thread each; only
+// CPU time of a bare proxy per request. Client, proxy and upstream run on one I/O thread each. Only
 // the proxy's thread is counted. `bench_http UPSTREAM_PORT PROXY_PORT PID` loads another proxy
-// instead, which listens on PROXY_PORT, forwards to UPSTREAM_PORT and works in the process PID.
+// instead. That proxy listens on PROXY_PORT, forwards to UPSTREAM_PORT and runs in the process PID.
 
 #include <algorithm>
 #include <chrono>
@@ -29,7 +29,7 @@ struct Workload {
   std::size_t connections;
   std::size_t requests;  // of each connection
   std::size_t request_bytes;
-  std::size_t events;  // of the answer, each written by itself
+  std::size_t events;  // of the answer, each with its own write
   std::size_t event_bytes;
 };
 
@@ -42,7 +42,7 @@ constexpr Workload kWorkloads[] = {
     {"923 KB request, 2 KB answer, c=32", 32, 20, 923U << 10U, 0, 2048},
 };
 
-// What the upstream shall answer travels in the target: /events/bytes.
+// The target says what the upstream must answer: /events/bytes.
 Task<void> answer(Request& request, ResponseWriter& writer) {
   std::size_t events = 0;
   std::size_t bytes = 0;
@@ -150,7 +150,7 @@ void run(const Workload& workload, IoPool& clients, const ServerAddress& proxy,
   }
   std::printf(" %9.0f requests/s\n", requests / wall.count());
   client.forget(proxy);
-  thread_cpu(clients);  // the connections are closed before the client goes
+  thread_cpu(clients);  // closes the connections before the client ends
 }
 
 std::uint16_t number(const char* text) { return static_cast<std::uint16_t>(std::atoi(text)); }

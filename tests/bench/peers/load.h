@@ -12,45 +12,45 @@
 
 namespace sightline::bench {
 
-// The text in every paced event before and after the time it was written, in monotonic
-// nanoseconds: one clock for all processes of a machine.
+// Each paced event has the time of its writing between two of these marks, in monotonic
+// nanoseconds. All processes of a machine share this clock.
 inline constexpr char kTimeMark = '@';
 
-// Requests one after the other on each connection, until the time is over, or each body once if no
-// time is set.
+// Sends requests one after the other on each connection until the time is over. If no time is set,
+// sends each body once.
 struct RequestLoad {
   http::ServerAddress to;
   std::vector<std::string> bodies;  // used in turn
   std::size_t connections = 1;
   Duration time{};
-  std::string expect;  // every answer has status 200 and contains this
+  std::string expect;  // text in every answer, whose status must be 200
 };
-// Prints one JSON line: requests, and the times to first byte and to the end. Nonzero if an answer
-// was wrong.
+// Prints one JSON line: requests, and the times to first byte and to the end. Returns nonzero if an
+// answer was wrong.
 int run(const RequestLoad& load);
 
-// Many streams at once from a paced engine, perhaps through a router.
+// Reads many streams at the same time from a paced engine, perhaps through a router.
 struct StreamLoad {
   http::ServerAddress to;
   std::string body;
   std::size_t streams = 1;
-  Duration time{};  // measured, after all streams flow
+  Duration time{};  // measured after all streams have begun
 };
-// Prints "begin" and "end" around the measured time, then one JSON line: events, and how long
-// after they were written they came. Nonzero if a stream broke off.
+// Prints "begin" and "end" around the measured time, then one JSON line: events, and their delays
+// after their writing. Returns nonzero if a stream broke off.
 int run(const StreamLoad& load);
 
-// Engines whose answers are streams of events at a steady pace.
+// Runs engines whose answers are streams of events at a steady pace.
 struct PacedEngine {
   Duration interval{};     // between the events of a stream
   std::size_t events = 0;  // of a stream
   std::size_t count = 1;
-  std::string metrics;  // what they answer at /metrics
+  std::string metrics;  // their answer to /metrics
 };
-// Prints "ready PORT…"; ends with its standard input.
+// Prints "ready PORT…". Ends with its standard input.
 int run(const PacedEngine& engine);
 
-// Sorts the samples; the value that a share of them, 0 to 1, does not exceed.
+// Sorts the samples. Returns the value that a share of them, from 0 to 1, does not exceed.
 Duration quantile(std::vector<Duration>& samples, double share);
 
 }  // namespace sightline::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 
-// The load for comparing routers; tests/bench/peers/run starts it. One of
+// Makes the load to compare routers. tests/bench/peers/run starts one of:
 //   load_generator requests PORT CONNECTIONS SECONDS EXPECT   bodies: lines of standard input
 //   load_generator streams PORT STREAMS SECONDS               body: standard input
 //   load_generator engine INTERVAL_MS EVENTS [COUNT METRICS_FILE]

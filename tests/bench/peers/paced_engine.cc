@@ -22,13 +22,13 @@ using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 
 constexpr std::string_view kModels =
     R"({"object":"list","data":[{"id":"demo","object":"model","owned_by":"vllm"}]})";
-// As vLLM writes a token's event, about 200 bytes.
+// The form of a token's event in vLLM, about 200 bytes.
 constexpr std::string_view kBeforeTime =
     R"(data: {"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk",)"
     R"("created":1760000000,"model":"demo","choices":[{"index":0,"delta":{"content":")";
 constexpr std::string_view kAfterTime =
     "\"},\"logprobs\":null,\"finish_reason\":null,\"token_ids\":null}]}\n\n";
-// Streams that begin together are spread over the interval, so that their events do not coincide.
+// Spreads streams that begin together over the interval. Otherwise their events would coincide.
 constexpr std::uint64_t kSpreadSteps = 997;
 
 std::string event_now() {

@@ -14,8 +14,8 @@
 namespace sightline::bench {
 namespace {
 
-// Upper ends of the printed histogram of times to first byte, in milliseconds. Delayed
-// acknowledgements that meet Nagle's algorithm show between 30 and 60.
+// Upper limits of the printed histogram of times to first byte, in milliseconds. Delayed
+// acknowledgements together with Nagle's algorithm show between 30 and 60.
 constexpr std::array<int, 7> kBucketsMs = {1, 2, 5, 10, 30, 60, 1'000'000};
 
 struct Samples {
@@ -24,7 +24,7 @@ struct Samples {
   std::size_t wrong = 0;
 };
 
-// One request; false if its answer is not what it should be.
+// Sends one request. Returns false if its answer is wrong.
 Task<bool> ask(http::Client& client, const RequestLoad& load, std::string_view body,
                Samples& samples) {
   const http::Call call{

@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kBetweenStarts{1};
 constexpr std::chrono::seconds kSettle{1};
 constexpr std::chrono::seconds kFlowingWithin{60};
 
-// What the streams have in common.
+// The state that the streams share.
 struct Streams {
   const StreamLoad& load;
   http::Client& client;
@@ -32,14 +32,14 @@ struct Streams {
   std::promise<void> flowing{};
   std::promise<void> broken{};
   std::atomic<bool> measuring{false};
-  // Only the I/O thread, but for reading after it has ended:
+  // For the I/O thread only, until it has ended:
   std::size_t without_event = 0;
   bool is_broken = false;
   std::vector<Duration> delays{};
 };
 
-// Notes the delay of every event whose time mark lies whole in the piece. Events are sent whole, so
-// that few are cut by the end of a receive buffer.
+// Records the delay of each event whose time mark is whole in the piece. Events are sent whole, so
+// only few are cut at the end of a receive buffer.
 std::size_t note_events(Streams& streams, std::string_view piece) {
   const Instant now = system_clock().now();
   std::size_t events = 0;

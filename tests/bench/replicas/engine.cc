@@ -96,7 +96,7 @@ void SimulatedEngine::submit(std::uint64_t number, const TracedRequest& request)
   if (!in_step_) begin_step();
 }
 
-// Those that run come first: tokens to decode, then prompts that are partly computed.
+// Running requests come first: tokens to decode, then prompts that are partly computed.
 void SimulatedEngine::begin_step() {
   std::uint32_t budget = model_.batch_tokens_max;
   std::uint32_t decoded = 0;
@@ -127,7 +127,7 @@ void SimulatedEngine::admit(std::uint32_t& budget) {
     const std::size_t total =
         blocks_for(request.prompt_tokens + std::uint64_t{request.output_tokens});
     if (!pool_.acquire(prompt, total, change_.removed)) return;
-    // The last token is always computed, and with it its block of 16.
+    // The engine always computes the last token, and with it its block of 16 tokens.
     const std::uint32_t reusable = (request.prompt_tokens - 1) / 16 * 16;
     next.hit_tokens = std::min(static_cast<std::uint32_t>(hits) * kTraceBlockTokens, reusable);
     next.computed = next.hit_tokens;

@@ -19,46 +19,47 @@
 
 namespace sightline::quality {
 
-// An engine with continuous batching and chunked prefill. A step takes
-// step + prefill tokens / prefill_tokens_per_s + decoded tokens * decode_token.
-// The defaults are of the order of a 70B model on four GPUs with a cache of 1,048,576 tokens.
+// A model of an engine with continuous batching and chunked prefill. A step takes step + prefill
+// tokens / prefill_tokens_per_s + decoded tokens * decode_token. The defaults resemble a 70B model
+// on four GPUs with a cache of 1,048,576 tokens.
 struct EngineModel {
   Duration step = std::chrono::milliseconds(10);
   double prefill_tokens_per_s = 5'000;
   Duration decode_token = std::chrono::microseconds(100);
-  std::uint32_t batch_tokens_max = 2'048;  // of one step
-  std::uint32_t running_max = 256;         // requests
-  std::uint32_t blocks = 2'048;            // of kTraceBlockTokens tokens
+  std::uint32_t batch_tokens_max = 2'048;  // of one step.
+  std::uint32_t running_max = 256;         // requests.
+  std::uint32_t blocks = 2'048;            // of kTraceBlockTokens tokens.
 
-  // What full steps of prefill alone reach.
+  // Returns the prefill tokens per second of full steps without decode.
   [[nodiscard]] double prefill_capacity() const;
 };
 
-// What one step of an engine changed in its cache: first the removals, then the stores.
+// What one step of an engine changed in its cache. The removals come before the stores.
 struct CacheChange {
   std::vector<keys::BlockKey> removed;
-  std::vector<std::vector<keys::BlockKey>> stored;  // each follows in one prompt
+  std::vector<std::vector<keys::BlockKey>> stored;  // each list is a chain in one prompt
 };
 
-// The block pool: whole prompt blocks stay after their request until the room is needed; the least
-// recently used goes first, of one request the tail first.
+// A block pool. Whole prompt blocks stay after their request until their room is needed. The least
+// recently used block is evicted first, and the blocks of one request from the tail on.
 class BlockPool {
  public:
   explicit BlockPool(std::uint32_t blocks) : free_(blocks), blocks_(blocks) {}
 
-  // Leading blocks that are held.
+  // Returns how many leading blocks the pool holds.
   [[nodiscard]] std::size_t leading(const std::vector<keys::BlockKey>& prompt) const;
-  // Takes the prompt's leading blocks into use and as many fresh ones as `total` needs; nothing
-  // where there is no room. What had to go stands in `removed`.
+  // Puts the prompt's leading blocks into use, and as many fresh ones as `total` needs. Returns
+  // false if there is no room. Adds the evicted blocks to `removed`.
   bool acquire(const std::vector<keys::BlockKey>& prompt, std::size_t total,
                std::vector<keys::BlockKey>& removed);
-  // A fresh block of the request has got content. False: another copy has it, this one stays
-  // without a name.
+  // Gives a fresh block of a request its content. Returns false if another copy has that content.
+  // This one then stays without a name.
   bool name(keys::BlockKey block);
-  // Named blocks of the request, in the prompt's order, and how many it had without a name.
+  // Ends a request. `named` are its named blocks in the prompt's order, `unnamed` the number of the
+  // others.
   void release(const std::vector<keys::BlockKey>& named, std::size_t unnamed);
 
-  [[nodiscard]] double usage() const;  // in use by requests, 0 to 1
+  [[nodiscard]] double usage() const;  // share used by requests, 0 to 1
   [[nodiscard]] std::vector<keys::BlockKey> held() const;
 
  private:
@@ -68,27 +69,29 @@ class BlockPool {
   };
   void use(keys::BlockKey block);
 
-  std::size_t free_;  // without content
+  std::size_t free_;  // blocks without content
   const std::size_t blocks_;
   std::unordered_map<keys::BlockKey, Block> named_;
-  std::list<keys::BlockKey> idle_;  // of no request, least recently used first
+  std::list<keys::BlockKey> idle_;  // blocks without a request, least recently used first
 };
 
+// One engine. It computes steps on the timeline as long as it has requests.
 class SimulatedEngine {
  public:
+  // Calls at the end of a step.
   struct Told {
     std::function<void(std::uint64_t request, std::uint32_t hit_tokens)> first_token;
     std::function<void(std::uint64_t request)> end;
     std::function<void(CacheChange)> changed;
   };
-  // The timeline outlives it.
+  // The timeline outlives the engine.
   SimulatedEngine(const EngineModel& model, Timeline& timeline, Told told);
 
-  // The traced request outlives its answer.
+  // Adds a request. It must live until the engine has answered it.
   void submit(std::uint64_t number, const TracedRequest& request);
 
   [[nodiscard]] double kv_usage() const { return pool_.usage(); }
-  // Prompt tokens that are still to be computed.
+  // Returns the prompt tokens that are not computed yet.
   [[nodiscard]] std::uint64_t backlog_tokens() const { return backlog_tokens_; }
   [[nodiscard]] std::uint64_t computed_tokens() const { return computed_tokens_; }
   [[nodiscard]] std::uint64_t decoded_tokens() const { return decoded_tokens_; }
@@ -99,8 +102,8 @@ class SimulatedEngine {
     std::uint64_t number = 0;
     const TracedRequest* request = nullptr;
     std::uint32_t hit_tokens = 0;
-    std::uint32_t computed = 0;  // prompt tokens, those hit included
-    std::uint32_t chunk = 0;     // of them, in this step
+    std::uint32_t computed = 0;  // prompt tokens, with the reused ones.
+    std::uint32_t chunk = 0;     // of them, in this step.
     std::uint32_t decoded = 0;
     std::vector<keys::BlockKey> named;
     std::size_t unnamed = 0;  // blocks

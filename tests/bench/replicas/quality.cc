@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Decisions of three routers beside those of one: `decision_quality [TRACE [SEEDS]]`. TRACE is a
-// file in Mooncake's form; without it conversations are made up. Prints the method and tables.
+// Compares the decisions of three routers with those of one: `decision_quality [TRACE [SEEDS]]`.
+// TRACE is a file in Mooncake's form. Without it, the program makes up conversations. It prints the
+// method and tables.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -23,9 +24,9 @@ using std::chrono::milliseconds;
 constexpr std::uint64_t kSeeds = 10;
 constexpr double kLoads[] = {0.50, 0.80, 0.95};
 constexpr double kUsualLoad = 0.80;
-// Of the published trace: its times are multiples of it.
+// The times of the published trace are multiples of this step.
 constexpr Duration kTraceStep = std::chrono::seconds(3);
-// Runs with all seeds as one.
+// The sum of the runs with all seeds.
 struct Sum {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t hit_tokens = 0;
@@ -77,7 +78,7 @@ class Comparison {
     return sum;
   }
 
-  // Rows beside the first of them.
+  // Prints the rows and compares them with the first one.
   void print(const std::vector<Row>& rows) const {
     std::puts(
         "| | hit tokens | of one router's | first token p50 | p99 | p99 of one router's |"
@@ -147,7 +148,7 @@ void compare_delays(const Comparison& comparison) {
   comparison.print(rows);
 }
 
-// The same trace for more engines, or for engines with more room.
+// Compares the same trace with more engines, and with engines that have more room.
 void compare_fleets(const Comparison& comparison) {
   Scenario many;
   many.engines = 64;

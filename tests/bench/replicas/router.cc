@@ -10,7 +10,7 @@
 namespace sightline::quality {
 namespace {
 
-// As between routers.
+// The same value as between real routers.
 constexpr Duration kSourceTimeout = std::chrono::seconds(3);
 
 }  // namespace

@@ -23,17 +23,17 @@
 
 namespace sightline::quality {
 
-// The blocks that costs are counted in.
+// Costs are counted in blocks of this size.
 inline constexpr std::uint32_t kBlockTokens = 16;
 
-// What one router booked on one engine, all of it.
+// The total load that one router has reserved on one engine.
 struct ToldLoad {
   std::uint32_t engine = 0;
   fleet::Load load;
 };
 
-// One router: its index, its load book, its choice. Index, book and rule are the router's own
-// parts; only what lies between processes is simulated.
+// One router with its index, its load book and its choice. These are the router's own parts. Only
+// the way between processes is simulated.
 class SimulatedRouter {
  public:
   struct Options {
@@ -41,27 +41,29 @@ class SimulatedRouter {
     std::uint32_t engines = 1;
     std::uint64_t seed = 0;
     contract::RoutingSettings routing = {};
-    // Batches what is booked for so long before it is told.
+    // How long changed load waits for more before it is sent.
     Duration load_batch = std::chrono::milliseconds(5);
-    // Empty: the router tells nobody.
+    // Sends load to the other routers. Empty: no other router receives it.
     std::function<void(const std::vector<ToldLoad>&)> tell = {};
   };
-  // The timeline outlives it.
+  // The timeline outlives the router.
   SimulatedRouter(Options options, Timeline& timeline);
 
-  // The engine for a request, whose work is booked there until end().
+  // Chooses the engine for a request, and reserves its work there until end().
   std::uint32_t choose(std::uint64_t number, const TracedRequest& request);
   void first_token(std::uint64_t number) { open_.at(number).first_token(); }
   void end(std::uint64_t number) { open_.erase(number); }
 
+  // Applies a change of an engine's cache to the index.
   void apply(std::uint32_t engine, const CacheChange& change);
+  // Applies the load of another router.
   void hear(const std::string& router, const std::vector<ToldLoad>& told);
   void set_kv_usage(std::uint32_t engine, double usage) { kv_usage_[engine] = usage; }
-  // Tells all that is booked.
+  // Sends the load of all engines.
   void tell_all();
 
   [[nodiscard]] const index::ExactIndex& index() const { return index_; }
-  // All that is booked on an engine, by whomever.
+  // Returns the total load of an engine from all routers.
   [[nodiscard]] fleet::Load load(std::uint32_t engine) const {
     return cells_[engine]->read(timeline_.now());
   }
@@ -77,7 +79,7 @@ class SimulatedRouter {
   index::ExactIndex index_;
   std::vector<double> kv_usage_;
   std::map<std::string, std::uint32_t> engines_;
-  std::set<std::uint32_t> changed_;  // not told yet
+  std::set<std::uint32_t> changed_;  // engines whose load is not sent yet
   fleet::LoadBook book_;
   std::vector<std::shared_ptr<fleet::LoadCell>> cells_;
   std::unordered_map<std::uint64_t, fleet::BookedWork> open_;

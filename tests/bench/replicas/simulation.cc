@@ -19,7 +19,7 @@ namespace {
 constexpr Duration kSampleInterval = std::chrono::milliseconds(250);
 constexpr Duration kScrapeInterval = std::chrono::seconds(1);
 constexpr Duration kSnapshotInterval = std::chrono::seconds(1);
-// After the last request, for what was lost to be told again.
+// The time after the last request in which lost messages are repeated.
 constexpr Duration kQuiet = std::chrono::minutes(1);
 
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
@@ -43,7 +43,7 @@ class Simulation {
     }
     every(kSampleInterval, {}, [this] { sample(); });
     for (std::uint32_t i = 0; i < routers_.size(); ++i) {
-      // Each process has its own second.
+      // Each process has its own phase within the second.
       every(kSnapshotInterval, some(kSnapshotInterval), [this, i] { routers_[i]->tell_all(); });
       every(kScrapeInterval, some(kScrapeInterval), [this, i] { scrape(*routers_[i]); });
     }
@@ -59,7 +59,7 @@ class Simulation {
   Duration some(Duration most) {
     return Duration(static_cast<Duration::rep>(chance_.unit() * static_cast<double>(most.count())));
   }
-  // Until all has been quiet for a while.
+  // Repeats the action until all has been quiet for a while.
   void every(Duration interval, Duration first, const std::function<void()>& action) {
     timeline_.after(first, [=, this] {
       if (ended_ == trace_.size() && timeline_.now() - last_end_ > kQuiet) return;
@@ -210,7 +210,8 @@ Outcome simulate(const Trace& trace, const Scenario& scenario) {
   return Simulation(trace, scenario).run();
 }
 
-// The faster the requests come, the fewer blocks may be found, but not by much: a few steps do.
+// At a higher speed a little less is found in caches, so the load is not proportional. A few
+// iterations are enough.
 double speed_for(const Trace& trace, Scenario scenario, double load) {
   for (int i = 0; i < 4; ++i) scenario.speed *= load / simulate(trace, scenario).load;
   return scenario.speed;

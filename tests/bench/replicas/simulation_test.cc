@@ -44,7 +44,7 @@ TEST(Simulation, ARepeatFindsTheWholeBlocksOfItsPrompt) {
   EXPECT_EQ(simulate(trace, few_engines()).hit_tokens, 1'024U);
 }
 
-TEST(Simulation, AFirstTokenTakesTheStepsOfItsPromptAndTheWaysThereAndBack) {
+TEST(Simulation, FirstTokenTakesPromptStepsAndBothWays) {
   Scenario scenario = few_engines();
   scenario.engine.step = milliseconds(10);
   scenario.engine.prefill_tokens_per_s = 1'000;
@@ -55,7 +55,7 @@ TEST(Simulation, AFirstTokenTakesTheStepsOfItsPromptAndTheWaysThereAndBack) {
             2 * milliseconds(10) + milliseconds(1'025) + 2 * scenario.answer_delay);
 }
 
-TEST(Simulation, AnEngineWithoutRoomLosesWhatItHasNotUsedForLongest) {
+TEST(Simulation, FullEngineEvictsLeastRecentlyUsedBlocks) {
   Scenario scenario = few_engines();
   scenario.engines = 1;
   scenario.engine.blocks = 5;  // a request needs three
@@ -64,7 +64,7 @@ TEST(Simulation, AnEngineWithoutRoomLosesWhatItHasNotUsedForLongest) {
   EXPECT_EQ(simulate(trace, scenario).hit_tokens, 1'024U);
 }
 
-TEST(Simulation, AtTheEndAllIndexesAreTheEnginesOwnListsAndNoLoadIsLeft) {
+TEST(Simulation, IndexesEqualEnginesAndNoLoadRemains) {
   Scenario scenario = replicas();
   scenario.load_loss = 0.3;
   scenario.event_delay = milliseconds(200);
@@ -74,8 +74,8 @@ TEST(Simulation, AtTheEndAllIndexesAreTheEnginesOwnListsAndNoLoadIsLeft) {
   EXPECT_EQ(outcome.first_token.size(), small().size());
 }
 
-// Where little can be found again, all that a choice can do is to balance.
-TEST(Simulation, OfNewPromptsReplicasThatShareLoadBalanceBetterThanThoseThatDoNot) {
+// If little can be reused, a choice can only balance the load.
+TEST(Simulation, ReplicasThatShareLoadBalanceNewPromptsBetter) {
   const Trace trace = conversations({.conversations = 600, .turns = 1, .turn_blocks = 12}, 7);
   Scenario scenario = replicas();
   scenario.speed = speed_for(trace, few_engines(), 0.8);

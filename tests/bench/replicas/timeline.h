@@ -12,8 +12,9 @@
 
 namespace sightline::quality {
 
-// Simulated time: what is to happen, and when. What falls on one instant happens in the order in
-// which it was planned, so equal runs are equal. Thread safety: none.
+// Simulated time with its planned actions. Actions of one instant run in the order in which they
+// were planned. So equal runs give equal results.
+// Thread safety: one thread at a time.
 class Timeline {
  public:
   using Action = std::function<void()>;
@@ -22,7 +23,7 @@ class Timeline {
   void at(Instant when, Action action) { plans_.push({when, next_++, std::move(action)}); }
   void after(Duration delay, Action action) { at(now_ + delay, std::move(action)); }
 
-  // Until nothing is planned any more.
+  // Runs until no action is planned.
   void run() {
     while (!plans_.empty()) {
       Plan plan = plans_.top();

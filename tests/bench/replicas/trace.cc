@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTokensMax = 1 << 24;
 
-// An odd factor: different contents have different keys.
+// The factor is odd, so different contents have different keys.
 keys::BlockKey key_of(std::uint64_t content) {
   return {(content + 1) * 0x9e37'79b9'7f4a'7c15U >> 3U};
 }

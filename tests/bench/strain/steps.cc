@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Measures from inside of an unchanged program how long its threads go without a look at their
-// sockets: preloaded, it stands before epoll_wait() and takes the time from one call's return to
-// the next call, on the wall and of the thread's CPU. Results are in a file that the measuring
-// script maps too (SL_STEPS_FILE): for each thread its name and the longest step so far, which the
-// script may set to zero at any time.
+// Measures how long the threads of an unchanged program go without a look at their sockets. The
+// library is preloaded and replaces epoll_wait(). It takes the time from the return of one call to
+// the next call: wall time and CPU time of the thread. The results are in a file that the measuring
+// script maps too (SL_STEPS_FILE). For each thread it has the name and the longest step so far. The
+// script may set the step to zero at any time.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

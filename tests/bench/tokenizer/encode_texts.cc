@@ -4,7 +4,8 @@
 // Encodes texts for tests/bench/tokenizer/run, which compares tokenizers:
 //   encode_texts speed TOKENIZER_JSON WARM_BYTES SECONDS   prints what peer.py prints
 //   encode_texts ids TOKENIZER_JSON                        writes, for each text, a count and ids
-// Texts come on standard input, each after its size; all numbers are 32-bit little-endian.
+//
+// Texts come on standard input, each after its size. All numbers are 32-bit little-endian.
 
 #include <chrono>
 #include <cstdint>
@@ -67,7 +68,7 @@ int measure_speed(const char* path, std::size_t warm_bytes, double seconds) {
   const double load_mb = resident_mb() - resident;
   std::string text;
   SL_CHECK(read_text(text));
-  std::string letters;  // what is made at first use is not the text's
+  std::string letters;  // the cost of the first use must not count for the text
   while (letters.size() < text.size()) letters += " a";
   seconds_of(*tokenizer, letters);
   const double cold = static_cast<double>(text.size()) / seconds_of(*tokenizer, text) / 1e6;

@@ -17,10 +17,11 @@
 #include "router/prompt/tokenizer/tokenizer.h"
 #include "tests/support/paths.h"
 
-// Method: Qwen3's tokenizer, one thread, warm: 2 MB of other text of the kind go first, then each
-// iteration encodes the next stretch of a text of 8 MB. English and CJK are words of the
-// vocabulary and, one for every two of them, words made of two, drawn by Zipf's law, with
-// punctuation; code is this repository's C++, which repeats. "load" reads tokenizer.json.
+// Method: Qwen3's tokenizer, one thread, warm. First it encodes 2 MB of other text of the same
+// kind. Then each iteration encodes the next stretch of a text of 8 MB. English and CJK texts
+// consist of words of the vocabulary. For every two of them there is one word made of two. All are
+// drawn by Zipf's law, with punctuation. The code is this repository's C++, which repeats. "load"
+// reads tokenizer.json.
 namespace sightline::tokenizer {
 namespace {
 
@@ -43,7 +44,7 @@ const Tokenizer& qwen3() {
   return *tokenizer.value();
 }
 
-// Vocabulary tokens of which accept() is true, frequent ones first.
+// Returns the vocabulary's tokens for which accept() is true, frequent ones first.
 template <class Accept>
 std::vector<std::string> vocabulary_words(Accept accept) {
   std::vector<std::string> words;
@@ -59,7 +60,7 @@ bool is_english(std::string_view word) {
          std::all_of(word.begin() + 1, word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-// Whole characters of U+4000 to U+9FFF.
+// Returns whether all characters are in U+4000 to U+9FFF.
 bool is_ideographic(std::string_view word) {
   if (word.empty() || word.size() % 3 != 0) return false;
   for (std::size_t i = 0; i < word.size(); ++i) {
@@ -75,7 +76,7 @@ struct Style {
   std::string_view paragraph;
 };
 
-// The words, and after every second of them one made of two.
+// Returns the words. After every second one comes a word made of two.
 std::vector<std::string> with_compounds(const std::vector<std::string>& words) {
   Rng rng(5);
   const auto count = static_cast<std::uint32_t>(words.size());
@@ -139,7 +140,7 @@ void run(benchmark::State& state, const std::string& text) {
   const auto size = static_cast<std::size_t>(state.range(0));
   std::vector<TokenId> ids;
   ids.reserve(text.size());
-  // Stretches begin and end at a character.
+  // Makes a stretch begin and end at a character.
   const auto edge = [&text](std::size_t at) {
     while ((static_cast<std::uint8_t>(text[at]) & 0xC0U) == 0x80U) ++at;
     return at;

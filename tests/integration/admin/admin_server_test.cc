@@ -59,7 +59,7 @@ TEST_F(AdminServerTest, ReadinessFollowsTheChecksAndListsThemOnRequest) {
   EXPECT_EQ(get("/readyz?verbose").body, "[+] listening\n[+] model\nready\n");
 }
 
-TEST_F(AdminServerTest, ReadinessLeavesOutTheChecksThatAreExcluded) {
+TEST_F(AdminServerTest, ReadinessSkipsExcludedChecks) {
   for (const char* name : {"model", "engines"}) {
     server_.add_check(name, [] { return Result<Done>(internal_error("no")); });
   }
@@ -162,7 +162,7 @@ TEST_F(AdminServerTest, AGuardDecidesBeforeTheBodyIsSent) {
                        return admin_error(401, "no");
                      }});
   start();
-  // The body never comes: whoever waited for it would not answer.
+  // The body never comes. A server that waited for it would not answer.
   const std::string head = "PUT /v1/guarded HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n";
   const test::Socket stranger;
   ASSERT_TRUE(stranger.connect_to(server_.port()));
@@ -202,7 +202,7 @@ TEST_F(AdminServerTest, ProbesAreAnsweredWhileEveryRouteThreadIsBusy) {
   EXPECT_EQ(answered, 8);
 }
 
-TEST_F(AdminServerTest, NobodyWorksForAClientThatHasLeft) {
+TEST_F(AdminServerTest, DropsTheWorkOfClientsThatHaveLeft) {
   std::mutex busy;
   std::unique_lock hold(busy);
   std::atomic<int> running = 0;
@@ -221,7 +221,7 @@ TEST_F(AdminServerTest, NobodyWorksForAClientThatHasLeft) {
   }
   EXPECT_TRUE(test::eventually([&] { return running == 2; }));
   clients.clear();
-  // The server has seen them leave once it has served one that came later.
+  // The server has seen them leave when it has served a later client.
   for (int i = 0; i < 50; ++i) EXPECT_EQ(get("/healthz").status, 200);
   hold.unlock();
   EXPECT_EQ(get("/v1/slow").status, 200);
@@ -253,7 +253,7 @@ TEST_F(AdminServerTest, MalformedEscapesAreRefused) {
   }
 }
 
-TEST_F(AdminServerTest, AClientThatBreaksOffItsBodyHurtsNobody) {
+TEST_F(AdminServerTest, AClientThatBreaksOffItsBodyHarmsNoOther) {
   server_.add_route("POST", "/v1/take", [](const AdminRequest&) { return AdminResponse{}; },
                     {.body_bytes_max = kBodyBytesMax});
   start();
@@ -278,7 +278,7 @@ TEST_F(AdminServerTest, AClientThatStallsDoesNotHoldUpTheEnd) {
   EXPECT_EQ(half_body.receive_all().find("200 OK"), std::string::npos);
 }
 
-TEST_F(AdminServerTest, AnExceptionInARouteIsA500AndTheServerGoesOn) {
+TEST_F(AdminServerTest, AnExceptionInARouteIsA500) {
   server_.add_route("GET", "/v1/fail", [](const AdminRequest&) -> AdminResponse {
     return {200, std::string().at(1) == 'x' ? "a" : "b"};
   });
@@ -296,7 +296,7 @@ TEST_F(AdminServerTest, ATakenPortIsAnErrorThatNamesTheSetting) {
   EXPECT_NE(result.error().message.find("--admin-port"), std::string::npos);
 }
 
-TEST_F(AdminServerTest, ManyClientsAtOnceAreAllAnswered) {
+TEST_F(AdminServerTest, AnswersManyConcurrentClients) {
   server_.add_route("POST", "/v1/length",
                     [](const AdminRequest& request) {
                       return AdminResponse{200, std::to_string(request.body.size())};
@@ -316,7 +316,7 @@ TEST_F(AdminServerTest, ManyClientsAtOnceAreAllAnswered) {
   EXPECT_EQ(right, 16);
 }
 
-TEST_F(AdminServerTest, LateAnswersHoldUpNobodyAndOnesThatNeverComeAreA503) {
+TEST_F(AdminServerTest, LateAnswersDelayNoOtherAndMissingOnesAre503) {
   std::mutex mutex;
   std::vector<AdminServer::Respond> owed;
   server_.add_late_route("GET", "/v1/late",
@@ -371,7 +371,7 @@ TEST_F(AdminServerTest, AnAnswerThatNeverComesIs503WhenItStops) {
   owed.front()({.status = 200});  // too late, and harmless
 }
 
-TEST_F(AdminServerTest, TheConnectionThatIsIdleLongestMakesRoom) {
+TEST_F(AdminServerTest, TheLongestIdleConnectionMakesRoom) {
   AdminServer small({.port = 0, .connections_max = 4}, metrics_);
   ASSERT_TRUE(small.start().ok());
   std::vector<std::unique_ptr<test::Socket>> idle;
@@ -380,7 +380,7 @@ TEST_F(AdminServerTest, TheConnectionThatIsIdleLongestMakesRoom) {
     ASSERT_TRUE(idle.back()->connect_to(small.port()));
     EXPECT_EQ(http_exchange(small.port(), "GET", "/healthz").status, 200) << i;
   }
-  // It was closed without a byte; the youngest is there.
+  // It was closed without a byte. The youngest connection is still open.
   EXPECT_EQ(idle.front()->receive_all(), "");
   idle.back()->send_all("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(idle.back()->receive_all().starts_with("HTTP/1.1 200 "));

@@ -38,7 +38,7 @@ StreamView view_of(const Agent& agent, const frames::StreamName& name) {
   return {};
 }
 
-TEST(AgentStreams, RoutersHoldWhatEachRankHoldsWhetherTheyCameBeforeOrAfter) {
+TEST(AgentStreams, RoutersHoldTheBlocksOfEachRankWheneverTheyJoin) {
   const NatsServer server;
   Router early(server, "early");
   for (const auto& [cache, name] : {std::pair(kFirst, kW0), {kSecond, kW0Rank1}, {kThird, kW1}}) {
@@ -68,7 +68,7 @@ TEST(AgentStreams, RoutersHoldWhatEachRankHoldsWhetherTheyCameBeforeOrAfter) {
   EXPECT_GE(view_of(agent, kW1).statistics.epochs, 6U);
 }
 
-TEST(AgentStreams, AnEngineThatIsNotHeardIsDoubtedAndBelievedAgainInTheSameEpoch) {
+TEST(AgentStreams, ALostEngineConnectionKeepsTheEpoch) {
   const NatsServer server;
   Router router(server, "a");
   router.feeds->add(kFirst, kW0);
@@ -84,7 +84,7 @@ TEST(AgentStreams, AnEngineThatIsNotHeardIsDoubtedAndBelievedAgainInTheSameEpoch
   EXPECT_EQ(view_of(agent, kW0).statistics.epochs, 1U);
 }
 
-TEST(AgentStreams, AFeedThatTakesTheOldOnesPlaceBeginsAnewUnderTheSameAgent) {
+TEST(AgentStreams, AReplacedFeedBeginsANewEpoch) {
   const NatsServer server;
   Router router(server, "a");
   router.feeds->add(kFirst, kW0);
@@ -103,7 +103,7 @@ TEST(AgentStreams, AFeedThatTakesTheOldOnesPlaceBeginsAnewUnderTheSameAgent) {
   EXPECT_NE(view_of(agent, kW0).epoch, epoch);
 }
 
-TEST(AgentStreams, AWorkerThatIsNotUpHasAStreamThatSaysWhyAndOneThatLeavesSaysGoodbye) {
+TEST(AgentStreams, AMissingWorkersStreamGivesTheReason) {
   const NatsServer server;
   Router router(server, "a");
   router.feeds->add(kFirst, kW0);
@@ -117,7 +117,7 @@ TEST(AgentStreams, AWorkerThatIsNotUpHasAStreamThatSaysWhyAndOneThatLeavesSaysGo
   EXPECT_TRUE(router.comes_to_doubt(kFirst, "agent")) << router.facts(kFirst).reason;
 }
 
-TEST(AgentStreams, WhileNatsIsAwayTheAgentReadsOnAndRoutersCatchUpAfterwards) {
+TEST(AgentStreams, TheAgentReadsOnWithoutNatsAndRoutersCatchUp) {
   NatsServer server;
   Router router(server, "a");
   router.feeds->add(kFirst, kW0);
@@ -137,7 +137,7 @@ TEST(AgentStreams, WhileNatsIsAwayTheAgentReadsOnAndRoutersCatchUpAfterwards) {
   EXPECT_GT(agent.host.value("agent_unsent_total{worker=\"w0\"}"), 0);
 }
 
-TEST(AgentStreams, AServerThatTakesSmallerMessagesIsMetLateAndGetsSmallerOnes) {
+TEST(AgentStreams, AdaptsMessagesToTheServersLimit) {
   NatsServer server("max_payload: 8192");
   server.kill();
   Agent agent(server, 7);
@@ -153,7 +153,7 @@ TEST(AgentStreams, AServerThatTakesSmallerMessagesIsMetLateAndGetsSmallerOnes) {
   EXPECT_TRUE(router.comes_to_hold(kFirst, feed.blocks())) << router.facts(kFirst).reason;
 }
 
-TEST(AgentStreams, AServerThatTakesNoMessageOfAnAgentIsNamedAsTheReason) {
+TEST(AgentStreams, NamesAServerWhoseLimitIsTooSmall) {
   const NatsServer server("max_payload: 1024");
   Agent agent(server, 7);
   const auto names_it = [&] {
@@ -163,7 +163,7 @@ TEST(AgentStreams, AServerThatTakesNoMessageOfAnAgentIsNamedAsTheReason) {
   EXPECT_TRUE(eventually(names_it));
 }
 
-TEST(AgentStreams, TwoAgentsOfOneWorkerAreBothNamedUntilOneIsGone) {
+TEST(AgentStreams, TheReasonNamesTwoAgentsUntilOneIsGone) {
   const NatsServer server;
   Router router(server, "a");
   router.feeds->add(kFirst, kW0);
@@ -182,7 +182,7 @@ TEST(AgentStreams, TwoAgentsOfOneWorkerAreBothNamedUntilOneIsGone) {
   EXPECT_TRUE(router.comes_to_hold(kFirst, feed.blocks())) << router.facts(kFirst).reason;
 }
 
-TEST(AgentStreams, ManyWishesToRelearnAreOneAndReachTheEngineOnce) {
+TEST(AgentStreams, ManyResyncRequestsReachTheEngineOnce) {
   const NatsServer server;
   std::deque<Router> routers;
   for (const char* name : {"a", "b", "c"}) routers.emplace_back(server, name);
@@ -193,7 +193,7 @@ TEST(AgentStreams, ManyWishesToRelearnAreOneAndReachTheEngineOnce) {
   for (Router& router : routers) ASSERT_TRUE(router.comes_to_hold(kFirst, feed.blocks()));
   for (Router& router : routers) router.feeds->relearn(kFirst);
   ASSERT_TRUE(eventually([&] { return agent.relearns > 0; }));
-  // All asks are heard once a later question of each router is answered.
+  // All requests have arrived when a later question of each router is answered.
   const auto answered = view_of(agent, kW0).statistics.questions;
   for (Router& router : routers) router.feeds->look(kFirst);
   ASSERT_TRUE(eventually([&] { return view_of(agent, kW0).statistics.questions >= answered + 3; }));
@@ -202,7 +202,7 @@ TEST(AgentStreams, ManyWishesToRelearnAreOneAndReachTheEngineOnce) {
   EXPECT_GE(agent.looks, 1);
 }
 
-TEST(AgentStreams, ADrainedAgentSaysSoOnEveryStreamAlsoOfLaterOnes) {
+TEST(AgentStreams, ADrainedAgentReportsItOnEveryStream) {
   const NatsServer server;
   Router router(server, "a");
   router.feeds->add(kFirst, kW0);
@@ -217,8 +217,9 @@ TEST(AgentStreams, ADrainedAgentSaysSoOnEveryStreamAlsoOfLaterOnes) {
   EXPECT_TRUE(eventually([&] { return router.facts(kSecond).draining; }));
 }
 
-// A stranger without the key, and a router that has it and asks without end.
-TEST(AgentStreams, AFloodOfAsksCostsBoundedMemoryAndOthersAreServedMeanwhile) {
+// Others are served during the flood, by an outsider without the key and by a router with it that
+// never stops.
+TEST(AgentStreams, AFloodOfRequestsTakesBoundedMemory) {
   const NatsServer server;
   publisher::PublisherOptions options;
   options.readers.asks_max = 50;
@@ -235,7 +236,7 @@ TEST(AgentStreams, AFloodOfAsksCostsBoundedMemoryAndOthersAreServedMeanwhile) {
     return flooder.sealer.seal(asks, frames::encode({.stream = kW0, .body = body}),
                                envelope::kAskVersion);
   };
-  // What the agent drew first names its stream.
+  // The agent's first draw names its stream.
   frames::Freshness fresh{.agent = test::Draw(7).next(), .number = 0};
   for (int i = 0; i < 3'000; ++i) {
     ++fresh.number;
@@ -254,7 +255,7 @@ TEST(AgentStreams, AFloodOfAsksCostsBoundedMemoryAndOthersAreServedMeanwhile) {
   EXPECT_TRUE(router.comes_to_hold(kFirst, feed.blocks())) << router.facts(kFirst).reason;
   // Blocks, two dumps at most, the ring, and replies that wait.
   EXPECT_LT(view_of(agent, kW0).memory_bytes, 20'000U * 80 + options.replies_bytes_max);
-  // The flooder's connection is another one: what it sent may come later than the router's.
+  // The flooder has a connection of its own. Its messages may arrive later than the router's.
   const auto refused = [&](const std::string& reason) {
     agent.streams->refresh_metrics();
     return agent.host.value("agent_asks_refused_total{reason=\"" + reason + "\"}");
@@ -265,7 +266,7 @@ TEST(AgentStreams, AFloodOfAsksCostsBoundedMemoryAndOthersAreServedMeanwhile) {
   EXPECT_TRUE(eventually([&] { return refused("wrong-tag") > 10; }));
 }
 
-TEST(AgentStreams, AnAgentThatEndsIsDoubtedAtOnce) {
+TEST(AgentStreams, BlocksOfAnEndedAgentStopCountingImmediately) {
   const NatsServer server;
   follower::FollowerOptions patient;
   patient.stale_after = seconds(3'600);

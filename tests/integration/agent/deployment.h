@@ -25,7 +25,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/nats_server.h"
 
-// Both ends as processes have them: an agent whose engines are what the test says, and a router.
+// Both ends as processes have them: an agent whose engines the test plays, and a router.
 namespace sightline::agent::test {
 
 using Blocks = std::set<std::uint64_t>;
@@ -33,7 +33,7 @@ using operations::FeedHealth;
 using sightline::test::eventually;
 using sightline::test::NatsServer;
 
-// Numbers from any thread.
+// Random numbers, from any thread.
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : rng_(seed) {}
@@ -47,7 +47,7 @@ class Draw {
   Rng rng_ SL_GUARDED_BY(mutex_);
 };
 
-// What a process has of NATS.
+// The connections and metrics of a process.
 struct Host {
   Host(const NatsServer& server, const std::string& name) {
     const auto connect = [&](nats::Sending sending) {
@@ -59,7 +59,7 @@ struct Host {
     events = connect(nats::Sending::InBatches);
     control = connect(nats::Sending::AtOnce);
   }
-  // Value of a series: `sightline_NAME{labels}`; -1: there is none.
+  // The value of a series `sightline_NAME{labels}`, -1 if it does not exist.
   [[nodiscard]] double value(const std::string& series) const {
     const std::string text = "\n" + metrics.scrape();
     const auto at = text.find("\nsightline_" + series + " ");
@@ -107,7 +107,7 @@ struct Router {
     return eventually(
         [&] { return facts(cache).health == FeedHealth::Verified && held(cache) == blocks; });
   }
-  // It counts the cache no more, for this reason or one that contains it.
+  // Waits until the cache does not count, for a reason that contains this text.
   [[nodiscard]] bool comes_to_doubt(CacheId cache, const std::string& reason) const {
     return eventually([&] {
       const auto now = facts(cache);
@@ -122,7 +122,7 @@ struct Router {
   std::unique_ptr<followed::FollowedFeeds> feeds;
 };
 
-// An agent with the engines that the test plays. Engine calls come from one thread.
+// An agent whose engines the test plays. Engine calls come from one thread.
 struct Agent {
   Agent(const NatsServer& server, std::uint64_t number, publisher::PublisherOptions options = {})
       : draw(number), host(server, "agent-" + std::to_string(number)) {
@@ -160,7 +160,7 @@ struct Agent {
   std::vector<WantedStream> wanted SL_GUARDED_BY(mutex);
   std::atomic<int> looks = 0;
   std::atomic<int> relearns = 0;
-  std::atomic<std::uint32_t> relearnt = 0;  // twice the cache, and one for a replay
+  std::atomic<std::uint32_t> relearnt = 0;  // twice the cache's id, plus one for a replay
   std::optional<AgentStreams> streams;
 };
 
@@ -196,7 +196,7 @@ class Feed {
     sink_->take(cache_name_, operations::Remove{.tier = operations::Tier::Gpu, .keys = {{block}}});
     tell();
   }
-  // As the normaliser does where the engine is another process: what is told next is not proved.
+  // As the normaliser does when the engine is another process: the next events have no proof.
   void restart_engine() {
     blocks_.clear();
     sink_->take(cache_name_, operations::Clear{});

@@ -25,7 +25,7 @@ std::string sequence_frame(std::uint64_t sequence) {
   return frame;
 }
 
-// A libzmq socket of the test; answers within kTimeoutMs or with nothing.
+// A libzmq socket of the test. It answers within kTimeoutMs or with nothing.
 class Peer {
  public:
   explicit Peer(int type) : context_(zmq_ctx_new()), socket_(zmq_socket(context_, type)) {
@@ -80,7 +80,7 @@ std::unique_ptr<EventPublisher> publisher(int minor_version, std::uint32_t buffe
   return std::move(created).value();
 }
 
-// All messages of a replay, the end marker included.
+// All messages of a replay, with the end marker.
 std::vector<Frames> replay(std::uint16_t port, const Frames& request) {
   Peer dealer(ZMQ_DEALER);
   dealer.connect(port);
@@ -97,7 +97,7 @@ TEST(EventPublisher, SendsTopicSequenceAndPayloadToASubscriber) {
   Peer subscriber(ZMQ_SUB);
   subscriber.connect(engine->events_port());
   subscriber.subscribe();
-  // A subscription takes effect some time later: publish until the first message is through.
+  // A subscription takes effect some time later. Publish until the first message arrives.
   subscriber.set(ZMQ_RCVTIMEO, 20);
   Frames first;
   for (int i = 0; i < 250 && first.empty(); ++i) {
@@ -124,7 +124,7 @@ TEST(EventPublisher, ReplaysFromTheAskedSequenceInTheNewerFraming) {
   EXPECT_EQ(answers[2], (Frames{"", "", kEnd, ""}));
 }
 
-TEST(EventPublisher, ACutReplayHasAHoleAndNoEndAndTheNextOneIsWhole) {
+TEST(EventPublisher, TheReplayAfterACutOneIsComplete) {
   asio::io_context context;
   faults::FaultPlan plan(1, system_clock());
   ASSERT_TRUE(plan.add(*faults::parse_fault("kind=cut-replay,count=1")).ok());
@@ -135,7 +135,7 @@ TEST(EventPublisher, ACutReplayHasAHoleAndNoEndAndTheNextOneIsWhole) {
   for (int i = 0; i < 6; ++i) (*created)->publish({AllBlocksCleared{}});
   Peer dealer(ZMQ_DEALER);
   dealer.connect(engine.replay_port());
-  // The same peer asks twice: what comes after the hole is the second answer's.
+  // The same peer asks twice: the messages after the gap belong to the second answer.
   for (int i = 0; i < 2; ++i) dealer.send({"", sequence_frame(0)});
   std::vector<std::string> numbers;
   do {
@@ -161,7 +161,7 @@ TEST(EventPublisher, LeavesTheTopicOutOfReplaysOfOlderReleases) {
   EXPECT_EQ(answers[1], (Frames{"", kEnd, ""}));
 }
 
-TEST(EventPublisher, AnAnswerBeginsLaterWhenTheBufferNoLongerHoldsTheStart) {
+TEST(EventPublisher, AReplayBeginsAtTheOldestBufferedMessage) {
   const auto engine = publisher(32, 2);
   for (int i = 0; i < 5; ++i) engine->publish({AllBlocksCleared{}});
   const auto answers = replay(engine->replay_port(), {"", sequence_frame(0)});
@@ -177,7 +177,7 @@ TEST(EventPublisher, AStartBeyondTheLastSequenceGetsTheEndAlone) {
   EXPECT_EQ(replay(engine->replay_port(), {"", std::string(4, '\0')}).size(), 2U);
 }
 
-TEST(EventPublisher, ARequestOfAnotherShapeGetsNoAnswerAndHarmsNobody) {
+TEST(EventPublisher, AMalformedRequestGetsNoAnswerAndHarmsNoOther) {
   const auto engine = publisher(32, 10);
   engine->publish({AllBlocksCleared{}});
   Peer rude(ZMQ_DEALER);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 
-// Faults as a client of a simulated engine meets them.
+// Faults as a client of a simulated engine sees them.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(Faults, AStreamDiesAfterTheOrderedNumberOfEvents) {
   EXPECT_TRUE(complete(url, R"(,"stream":true})").body.ends_with("data: [DONE]\n\n"));
 }
 
-TEST(Faults, ASlowProbeIsAnsweredLaterAndRequestsAtOnce) {
+TEST(Faults, ASlowProbeDelaysNoRequest) {
   const auto cluster = start({"kind=slow-probe,ms=60,count=1"});
   const std::string& url = cluster->endpoints(0).url;
   EXPECT_EQ(complete(url).status, 200);
@@ -87,7 +87,7 @@ TEST(Faults, ASlowProbeIsAnsweredLaterAndRequestsAtOnce) {
   EXPECT_NE(get(url, "/fault?since=0").body.find(R"({"kind":"slow-probe")"), std::string::npos);
 }
 
-TEST(Faults, AStalledAnswerComesLaterWhole) {
+TEST(Faults, AStalledAnswerArrivesCompleteLater) {
   const auto cluster = start({"kind=stall,ms=60,count=1"});
   const std::string& url = cluster->endpoints(0).url;
   const Instant begin = system_clock().now();
@@ -95,7 +95,7 @@ TEST(Faults, AStalledAnswerComesLaterWhole) {
   EXPECT_GE(system_clock().now() - begin, std::chrono::milliseconds(60));
 }
 
-TEST(Faults, WhatIsWrittenDuringAStallIsNotLost) {
+TEST(Faults, DataWrittenDuringAStallIsKept) {
   const auto cluster = start({"kind=stall,after=1,ms=100,count=1"}, 1000);
   const std::string stalled = complete(cluster->endpoints(0).url,
                                        R"(,"stream":true,"stream_options":{"include_usage":true}})")
@@ -112,8 +112,8 @@ TEST(Faults, GarbageInPlaceOfAnAnswerIsNotHttp) {
   EXPECT_EQ(complete(url).status, 200);
 }
 
-// Waits for the second life of an engine that has completed something in its first one. The answer
-// to the order is the last thing that the first life says.
+// Waits for the second run of an engine that has completed something in its first one. The answer
+// to the order is the last message of the first run.
 testing::AssertionResult begins_again(const SimulatedCluster& cluster, std::uint32_t engine) {
   const std::uint16_t port = port_of(cluster.endpoints(engine).url);
   if (!fakes::eventually([&] { return cluster.counters(engine).requests == 0; })) {
@@ -140,7 +140,7 @@ TEST(Faults, ARestartForgetsEverythingAndKeepsThePorts) {
   EXPECT_NE(get(url, "/fault").body.find(R"("kind":"restart")"), std::string::npos);
 }
 
-TEST(Faults, ARestartDoesNotWaitForThatOfAnotherEngine) {
+TEST(Faults, ARestartDoesNotWaitForAnotherEnginesRestart) {
   SimulateSettings settings = settings_of_one();
   settings.engines = 2;
   const auto cluster = SimulatedCluster::start(settings);
@@ -154,7 +154,7 @@ TEST(Faults, ARestartDoesNotWaitForThatOfAnotherEngine) {
   EXPECT_FALSE(fakes::RawSocket::listens(port_of(slow)));
 }
 
-TEST(Faults, ARestartDoesNotWaitForAnAnswerThatIsSlow) {
+TEST(Faults, ARestartDoesNotWaitForASlowAnswer) {
   const auto cluster = start({"kind=slow-probe,ms=600000,count=1"});
   const std::string& url = cluster->endpoints(0).url;
   ASSERT_EQ(complete(url).status, 200);
@@ -182,7 +182,7 @@ TEST(Faults, WrongOrdersAreRefusedWithAReason) {
   EXPECT_NE(SimulatedCluster::start(settings).error().message.find("give p"), std::string::npos);
 }
 
-TEST(Faults, EndingThemLeavesWhatStruckListed) {
+TEST(Faults, EndedFaultsStayListed) {
   const auto cluster = start({"kind=status500"});
   const std::string& url = cluster->endpoints(0).url;
   EXPECT_EQ(complete(url).status, 500);

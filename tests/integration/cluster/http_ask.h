@@ -46,7 +46,7 @@ inline std::string wire_text_of(const Question& question) {
          "Content-Length: " + std::to_string(question.body.size()) + "\r\n\r\n" + question.body;
 }
 
-// One request on a connection of its own.
+// Sends one request on a connection of its own.
 inline Answer ask(const std::string& url, const Question& question) {
   auto socket = fakes::RawSocket::connect(port_of(url));
   socket.send(wire_text_of(question));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What a simulated engine has announced over ZMQ, counted copy by copy, is what it holds.
+// The events that a simulated engine announced over ZMQ, counted copy by copy, equal the blocks
+// that it holds.
 #include <map>
 #include <set>
 
@@ -22,7 +23,7 @@ namespace {
 constexpr int kTimeoutMs = 5000;
 const std::string kEnd(8, '\xff');
 
-// Payloads of a replay from the beginning.
+// The payloads of a replay from the beginning.
 std::vector<Bytes> replay_all(const std::string& endpoint) {
   void* context = zmq_ctx_new();
   void* socket = zmq_socket(context, ZMQ_DEALER);

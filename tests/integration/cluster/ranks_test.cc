@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// An engine with several data-parallel ranks behind one URL, as vLLM 0.32 was recorded with two.
+// An engine with several data-parallel ranks behind one URL, as recorded of vLLM 0.32 with two
+// ranks.
 #include <gtest/gtest.h>
 
 #include "common/base/json.h"
@@ -53,7 +54,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(Ranks, EachIsACacheThatTheHeaderChooses) {
+TEST(Ranks, TheHeaderChoosesTheRanksCache) {
   const auto cluster = start(settings_of(2));
   const std::string& url = cluster->endpoints(0).url;
   EXPECT_EQ(cached(complete(url, 1000, "0")), 0);
@@ -65,7 +66,7 @@ TEST(Ranks, EachIsACacheThatTheHeaderChooses) {
   EXPECT_EQ(cluster->counters(0).blocks_cached, 4U);
 }
 
-TEST(Ranks, ARankThatIsNotThereIsRefusedAsRecorded) {
+TEST(Ranks, AnUnknownRankIsRefusedAsRecorded) {
   const auto cluster = start(settings_of(2));
   const std::string& url = cluster->endpoints(0).url;
   const Answer answer = complete(url, 1000, "2");
@@ -78,7 +79,7 @@ TEST(Ranks, ARankThatIsNotThereIsRefusedAsRecorded) {
   EXPECT_EQ(get(url, "/sim/blocks?rank=2").status, 400);
 }
 
-TEST(Ranks, WithoutTheHeaderRequestsGoWhereTheLeastIsToDo) {
+TEST(Ranks, WithoutTheHeaderTheLeastBusyRankIsChosen) {
   SimulateSettings settings = settings_of(2);
   settings.decode_tokens_per_s = 20;
   const auto cluster = start(settings);
@@ -97,7 +98,7 @@ TEST(Ranks, WithoutTheHeaderRequestsGoWhereTheLeastIsToDo) {
   EXPECT_TRUE(has(page, R"(vllm:num_requests_running{engine="1",model_name="sim"} 1.0)"));
 }
 
-TEST(Ranks, IdleOnesTakeTurns) {
+TEST(Ranks, IdleRanksTakeTurns) {
   const auto cluster = start(settings_of(3));
   const std::string& url = cluster->endpoints(0).url;
   for (int i = 0; i < 6; ++i) EXPECT_EQ(complete(url, 1000).status, 200);
@@ -109,7 +110,7 @@ TEST(Ranks, IdleOnesTakeTurns) {
   }
 }
 
-TEST(Ranks, EventSourcesAndConfigurationAreToldByRank) {
+TEST(Ranks, EventSourcesAndConfigurationAreReportedByRank) {
   const auto cluster = start(settings_of(2));
   const std::string& url = cluster->endpoints(0).url;
   const auto sources = json::Document::parse(get(url, "/kv_event_sources").body);

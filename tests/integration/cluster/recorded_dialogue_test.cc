@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// The recorded requests of a vLLM 0.32 server, sent to a simulated one of the same configuration:
-// what does not depend on the model's weights must come back equal.
+// Sends the recorded requests of a vLLM 0.32 server to a simulated one of the same configuration.
+// All that does not depend on the model's weights must be equal.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ std::string member(const std::string& text, const std::string& name) {
   return text.substr(at, text.find_first_of(",}", at) - at);
 }
 
-// The parts of an answer that other weights do not change.
+// The parts of an answer that do not depend on the weights.
 std::string usage_of(const std::string& body) {
   std::string out;
   for (const char* name : {"prompt_tokens", "completion_tokens", "cached_tokens",
@@ -47,8 +47,9 @@ std::string usage_of(const std::string& body) {
   return out;
 }
 
-// A turn that carries an answer of the recorded weights; pictures by http: URL and one that shares
-// their blocks; an answer cut by a sampled end of sequence; after the engine slept.
+// These exchanges depend on more: a turn with an answer of the recorded weights, pictures by http:
+// URL and one that shares their blocks, an answer cut by a sampled end of sequence, and exchanges
+// after the engine slept.
 bool depends_on_more(std::int64_t n) {
   static const std::set<std::int64_t> exchanges{106, 140, 143, 146, 149, 209, 255};
   return exchanges.contains(n);
@@ -98,8 +99,8 @@ TEST_F(RecordedDialogue, TokenizeGivesTheSameIds) {
 }
 
 TEST_F(RecordedDialogue, RefusalsAreEqualToTheLetter) {
-  // The text/plain request, whose header the recording's reader does not give, and those that
-  // need a network or name a part type that Pydantic describes at length.
+  // The text/plain request, whose header the reader of recordings does not return. Also requests
+  // that need a network, or that name a part type which Pydantic describes at length.
   static const std::set<std::int64_t> elsewhere{150, 151, 152, 205, 219, 225};
   std::size_t compared = 0;
   for (const CapturedExchange& exchange : session_.exchanges) {

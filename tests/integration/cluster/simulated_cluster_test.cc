@@ -60,7 +60,7 @@ std::string content(const std::string& body) {
   return std::string(*choice.find("message")->find("content")->string());
 }
 
-TEST(SimulatedCluster, AnAnswerSentBackInTheNextTurnHitsTheBlocksThatDecodingFilled) {
+TEST(SimulatedCluster, TheNextTurnReusesBlocksFilledByDecoding) {
   const auto cluster = start(settings_of_one());
   const std::string& url = cluster->endpoints(0).url;
   const std::string question = message("user", "What is it?");
@@ -70,7 +70,7 @@ TEST(SimulatedCluster, AnAnswerSentBackInTheNextTurnHitsTheBlocksThatDecodingFil
                             message("user", "And then?");
   const Answer second = ask(url, {.body = chat(turns, R"("max_tokens":1)")});
   const std::int64_t before = usage(first.body, "prompt_tokens") + 100;
-  // All whole blocks of the first turn but the last token, which was never computed.
+  // All whole blocks of the first turn without its last token, which was never computed.
   EXPECT_EQ(usage(second.body, "cached_tokens"), (before - 1) / 16 * 16) << second.body;
 }
 
@@ -84,7 +84,7 @@ TEST(SimulatedCluster, StreamsAnEventWhileTheNextTokensAreMade) {
   socket.receive_until("\"content\":\"\"");
   socket.receive_until("\n\n");
   socket.receive_until("\n\n");
-  // The first token is here, the last one is still to be made.
+  // The first token is here, the last one is not made yet.
   EXPECT_EQ(cluster->counters(0).finished, 0U);
 }
 
@@ -99,7 +99,7 @@ TEST(SimulatedCluster, StreamsOneEventAToken) {
   EXPECT_EQ(cluster->counters(0).generated_tokens, 50U);
 }
 
-TEST(SimulatedCluster, AClientThatLeavesDuringALongPrefillStopsTheWork) {
+TEST(SimulatedCluster, ADepartureDuringALongPrefillStopsTheWork) {
   SimulateSettings settings = settings_of_one();
   settings.prefill_tokens_per_s = 1000;
   const auto cluster = start(settings);
@@ -114,7 +114,7 @@ TEST(SimulatedCluster, AClientThatLeavesDuringALongPrefillStopsTheWork) {
   EXPECT_EQ(cluster->counters(0).finished, 0U);
 }
 
-TEST(SimulatedCluster, PromptsTakeAsLongAsTheRateSaysAndCachedTokensTakeNone) {
+TEST(SimulatedCluster, PromptsTakeTheConfiguredTimeAndCachedTokensNoTime) {
   SimulateSettings settings = settings_of_one();
   settings.prefill_tokens_per_s = 2000;
   const auto cluster = start(settings);
@@ -188,7 +188,7 @@ TEST(SimulatedCluster, CompletionsTakeTextIdsAndBatches) {
   EXPECT_EQ(complete("[99999999]").status, 400);
 }
 
-TEST(SimulatedCluster, TellsWhereItsEventsAreAndWhatItHolds) {
+TEST(SimulatedCluster, ReportsItsEventEndpointsAndBlocks) {
   SimulateSettings settings = settings_of_one();
   settings.lora_modules = {"ad"};
   const auto cluster = start(settings);

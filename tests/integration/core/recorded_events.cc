@@ -11,7 +11,7 @@
 namespace sightline::core {
 namespace {
 
-// As much of MessagePack as an event needs.
+// The part of MessagePack that an event needs.
 class Reader {
  public:
   explicit Reader(ByteView bytes) : bytes_(bytes) {}

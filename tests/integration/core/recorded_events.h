@@ -10,8 +10,8 @@
 
 namespace sightline::core {
 
-// A recorded payload of vLLM 0.32 read back into the values that the encoder writes. Integer hashes
-// become digests that end in them. Stops the process at anything that 0.32 does not write.
+// A recorded payload of vLLM 0.32, read back into the values that the encoder writes. Integer
+// hashes become digests that end in them. Anything that 0.32 does not write stops the process.
 struct RecordedBatch {
   double timestamp_s = 0;
   bool byte_hashes = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Requests of recorded vLLM 0.32 sessions go through the simulated engine core: it must find what
-// the real engine found and say what the real engine said, step by step.
+// Requests of recorded vLLM 0.32 sessions go through the simulated engine core. Step by step, it
+// must find the same blocks and report the same events as the real engine.
 #include <algorithm>
 #include <map>
 #include <ostream>
@@ -25,7 +25,7 @@ using test::CapturedSession;
 constexpr std::uint32_t kBlockSize = 32;
 constexpr TokenId kUnrecordedToken = 7;  // never in a whole block
 
-// The number that follows the last occurrence of a JSON member.
+// The number after the last occurrence of a JSON member.
 std::optional<std::uint32_t> last_number(std::string_view text, std::string_view member) {
   const std::size_t at = text.rfind(member);
   if (at == std::string_view::npos) return std::nullopt;
@@ -43,7 +43,8 @@ class Recorded {
     }
   }
 
-  // The batches that arrived with an exchange. Sequences begin again with a restarted engine.
+  // The batches that arrived with an exchange. A restarted engine begins its sequence numbers
+  // again.
   std::vector<std::vector<KvEvent>> batches_of(const CapturedExchange& exchange,
                                                std::size_t first_message) const {
     std::vector<std::vector<KvEvent>> out;
@@ -53,7 +54,7 @@ class Recorded {
     return out;
   }
 
-  // Tokens after the prompt, as far as they came to fill blocks.
+  // Tokens after the prompt that came to fill blocks.
   std::vector<TokenId> outputs(const std::vector<std::vector<KvEvent>>& batches,
                                std::size_t prompt_tokens, std::size_t count) const {
     std::vector<TokenId> tokens(count, kUnrecordedToken);
@@ -89,8 +90,8 @@ class Recorded {
   std::map<BlockHash, std::size_t> starts_;
 };
 
-// Compares events that name blocks differently: two names stand for each other from their first
-// use on.
+// Compares events that name blocks differently. Two names mean the same block from their first use
+// on.
 class NamePairs {
  public:
   bool same(const BlockHash& ours, const BlockHash& theirs) {
@@ -163,7 +164,7 @@ struct SessionCase {
   const char* name;
   std::uint32_t blocks;
   std::size_t want_compared;
-  // From here to the restart the recording does not tell the state of a full pool: before it, many
+  // From here to the restart, the recording does not show the state of a full pool. Before it, many
   // requests ran at the same time and were preempted.
   std::int64_t unordered_from = INT64_MAX;
   std::int64_t restarted_at = INT64_MAX;  // first exchange of a new process
@@ -293,7 +294,7 @@ class Playback {
 
 class RecordedSession : public testing::TestWithParam<SessionCase> {};
 
-TEST_P(RecordedSession, TheSimulatedCoreFindsAndSaysWhatTheEngineDid) {
+TEST_P(RecordedSession, TheSimulatedCoreMatchesTheRecordedEngine) {
   const CapturedSession session = test::load_capture(GetParam().name);
   Playback playback(GetParam(), session);
   playback.run();

@@ -45,7 +45,7 @@ std::string seen_by_router(const ImageSettings& settings, const PictureSize& siz
   return text_of(true, count->rows, count->columns, count->tokens);
 }
 
-// Counts what was compared, and names the first pictures that the two sides see differently.
+// Counts the comparisons, and names the first pictures that the two sides see differently.
 class Comparison {
  public:
   void compare(const ImageSettings& settings, const PictureSize& size) {
@@ -59,7 +59,7 @@ class Comparison {
                   << " to " << settings.longest_edge << ": the engine has " << engine
                   << ", the router " << router;
   }
-  // Both ways round.
+  // Compares the picture and the same one turned.
   void compare_turned(const ImageSettings& settings, const PictureSize& size) {
     compare(settings, size);
     compare(settings, {.width = size.height, .height = size.width});
@@ -82,7 +82,7 @@ std::uint32_t clamped(std::uint64_t side) {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(side, 1, kSideMax));
 }
 
-// As many sides of 2 pixels as of 2000.
+// Sides of 2 pixels are as frequent as sides of 2000.
 std::uint32_t side_of_any_length(Rng& rng, std::uint32_t bits_max) {
   return clamped(rng.next() >> (64U - 1U - rng.below(bits_max)));
 }
@@ -101,7 +101,7 @@ TEST(ImageCounts, AgreeOnEverySmallPicture) {
   EXPECT_GT(comparison.refused(), 1000U);
 }
 
-// The quotient of a square is often whole, where the last digit of a root decides.
+// The quotient of a square is often whole. Then the last digit of a root decides.
 TEST(ImageCounts, AgreeOnEverySquare) {
   Comparison comparison;
   for (const ModelPair& model : all_models()) {
@@ -153,7 +153,7 @@ TEST(ImageCounts, AgreeAboutHalfUnitsAndTheLimitsOfTheArea) {
   }
 }
 
-// A multiple of the largest picture that is kept: the quotient is whole but for rounding.
+// A multiple of the largest unscaled picture. The quotient is whole except for rounding.
 TEST(ImageCounts, AgreeOnMultiplesOfThePicturesThatFitExactly) {
   Rng rng(4);
   Comparison comparison;
@@ -183,8 +183,8 @@ TEST(ImageCounts, AgreeOnOtherSettings) {
   }
 }
 
-// Beyond 2^53 pixels Python divides the area more exactly than a double holds it.
-TEST(ImageCounts, OfSquaresAboutTheLargestExactAreaAreRefusedOrTheSame) {
+// Above 2^53 pixels, Python divides the area more exactly than a double can hold it.
+TEST(ImageCounts, OfSquaresNearTheExactLimitAreRefusedOrEqual) {
   constexpr std::uint32_t kLast = 94'906'265;  // its square is the last below 2^53
   Comparison comparison;
   for (const ModelPair& model : all_models()) {
@@ -197,8 +197,9 @@ TEST(ImageCounts, OfSquaresAboutTheLargestExactAreaAreRefusedOrTheSame) {
   }
 }
 
-// Pictures that no loader takes: the router may refuse them, and may not count them otherwise.
-TEST(ImageCounts, OfImpossiblePicturesAreRefusedOrTheSame) {
+// No loader accepts these pictures. The router may refuse them, but must not count them
+// differently.
+TEST(ImageCounts, OfImpossiblePicturesAreRefusedOrEqual) {
   Rng rng(6);
   std::size_t refused = 0;
   std::size_t counted = 0;

@@ -21,7 +21,7 @@ void expect_same_images(const ModelPair& model) {
   EXPECT_EQ(model.router.image_rule.pixels_max, want.pixels_max) << model.name;
 }
 
-TEST(ModelFiles, OfEveryModelSayTheSameToBothSides) {
+TEST(ModelFiles, OfEveryModelGiveBothSidesTheSameSettings) {
   const auto models = all_models();
   EXPECT_GE(models.size(), 4U);
   for (const ModelPair& model : models) {
@@ -39,15 +39,15 @@ TEST(ModelFiles, OfEveryModelSayTheSameToBothSides) {
   }
 }
 
-// A member of a JSON object, null or nothing.
+// A member of a JSON object, null, or nothing.
 std::string maybe(Rng& rng, const std::string& name, std::uint32_t number) {
   const std::uint32_t chance = rng.below(5);
   if (chance < 2) return "";
   return ",\"" + name + "\":" + (chance == 2 ? "null" : std::to_string(number));
 }
 
-// Settings of an image processor as published files have them. "size" is whole where it stands:
-// transformers refuses another.
+// Settings of an image processor as published files have them. A given "size" is complete, because
+// transformers refuses an incomplete one.
 std::string random_settings(Rng& rng) {
   std::string text = R"({"do_resize":true)";
   text += maybe(rng, "patch_size", 1 + rng.below(30)) + maybe(rng, "merge_size", 1 + rng.below(4));
@@ -60,7 +60,7 @@ std::string random_settings(Rng& rng) {
   return text + "}";
 }
 
-TEST(ModelFiles, WithRandomSettingsOfImagesSayTheSameToBothSides) {
+TEST(ModelFiles, WithRandomImageSettingsGiveBothSidesTheSame) {
   Rng rng(31);
   const std::string directory = testing::TempDir() + "sl_expansion";
   std::filesystem::create_directories(directory);

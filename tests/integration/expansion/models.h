@@ -20,7 +20,7 @@ struct ModelPair {
 // All model directories below tests/data/models.
 std::vector<ModelPair> all_models();
 
-// The engine's settings of images as the router's rule.
+// The engine's image settings as the router's rule.
 model::ImageRule rule_of(const processor::ImageSettings& settings);
 
 }  // namespace sightline::test

@@ -18,9 +18,9 @@ using model::Certainty;
 using processor::ExpandedPrompt;
 using Ids = std::vector<TokenId>;
 
-constexpr TokenId kNoToken = UINT32_MAX;  // stands for audio, which has no placeholder here
+constexpr TokenId kNoToken = UINT32_MAX;  // for audio, which has no placeholder here
 
-// One prompt, as both sides are given it.
+// One prompt, as both sides get it.
 struct Case {
   Ids rendered;
   std::vector<model::MediaItem> media;
@@ -43,8 +43,8 @@ void add_item(Case& prompt, const processor::Checkpoint& checkpoint,
   prompt.items.push_back({placeholder_of(checkpoint, modality), tokens});
 }
 
-// Text with placeholders in it and a number of items that fits them, unless chance has it that one
-// is missing or stands too often.
+// Text with placeholders, and a number of items that fits them. By chance, one is missing or one
+// too many.
 Case random_case(Rng& rng, const processor::Checkpoint& checkpoint) {
   Case prompt;
   for (std::uint32_t left = rng.below(30); left > 0; --left) {
@@ -83,7 +83,7 @@ bool same_runs(const std::vector<model::PlaceholderSpan>& spans,
                     });
 }
 
-// Why the two sides differ about a prompt; empty if they agree. Every length is known.
+// Why the two sides differ about a prompt, empty if they agree. Every length is known.
 std::string difference(const Case& prompt, const ModelPair& model) {
   const auto router = seen_by_router(prompt, model);
   const auto engine = seen_by_engine(prompt, model);
@@ -105,7 +105,7 @@ std::string difference(const Case& prompt, const ModelPair& model) {
   return same_runs(router->spans, engine->runs) ? "" : "other spans";
 }
 
-TEST(Prompts, OfRandomTextAndItemsAreTheSameOnBothSides) {
+TEST(Prompts, RandomOnesAreTheSameOnBothSides) {
   Rng rng(21);
   std::size_t refused = 0;
   for (const ModelPair& model : all_models()) {
@@ -119,7 +119,7 @@ TEST(Prompts, OfRandomTextAndItemsAreTheSameOnBothSides) {
   EXPECT_LT(refused, 20'000U);
 }
 
-TEST(Prompts, AreTooLongForBothSidesFromTheSameLengthOn) {
+TEST(Prompts, TooLongOnesAreRefusedFromTheSameLength) {
   Rng rng(22);
   std::size_t too_long = 0;
   for (const ModelPair& model : all_models()) {
@@ -135,7 +135,7 @@ TEST(Prompts, AreTooLongForBothSidesFromTheSameLengthOn) {
   EXPECT_GT(too_long, 10'000U);
 }
 
-// The whole way from sizes: what the engine counts is what stands in its prompt.
+// From the sizes to the prompt: the engine's counts equal the placeholders in its prompt.
 TEST(Prompts, OfSeveralPicturesAreTheSameOnBothSides) {
   Rng rng(23);
   for (const ModelPair& model : all_models()) {
@@ -159,9 +159,9 @@ TEST(Prompts, OfSeveralPicturesAreTheSameOnBothSides) {
   }
 }
 
-// Where the router does not know an item's length, what it is certain of must begin the engine's
-// prompt.
-TEST(Prompts, OfWhichTheRouterKnowsAPartBeginAsThoseOfTheEngine) {
+// If the router does not know an item's length, the part that it is certain of must begin the
+// engine's prompt.
+TEST(Prompts, PartlyKnownOnesBeginAsTheEnginesDo) {
   Rng rng(24);
   std::size_t partly_known = 0;
   for (const ModelPair& model : all_models()) {

@@ -28,7 +28,7 @@ class ConfigWatchTest : public testing::Test {
     fs::remove_all(directory_);
   }
 
-  // In place, where the empty file of the moment between may be told.
+  // Writes in place. The watch may report the empty file of the moment between.
   static void write(const fs::path& path, const std::string& content) {
     std::ofstream(path, std::ios::binary) << content;
   }
@@ -57,12 +57,12 @@ class ConfigWatchTest : public testing::Test {
   }
 
   fs::path directory_;
-  mutable std::mutex mutex_;  // guards seen_
+  mutable std::mutex mutex_;  // for seen_
   std::vector<std::string> seen_;
   std::unique_ptr<ConfigWatch> watch_;
 };
 
-TEST_F(ConfigWatchTest, AWrittenFileIsTold) {
+TEST_F(ConfigWatchTest, ReportsAWrittenFile) {
   const fs::path file = directory_ / "router.yaml";
   write(file, "1");
   watch(file);
@@ -72,7 +72,7 @@ TEST_F(ConfigWatchTest, AWrittenFileIsTold) {
   }
 }
 
-TEST_F(ConfigWatchTest, AFileReplacedByRenameIsTold) {
+TEST_F(ConfigWatchTest, ReportsAFileReplacedByRename) {
   const fs::path file = directory_ / "router.yaml";
   write(file, "1");
   watch(file);
@@ -80,9 +80,10 @@ TEST_F(ConfigWatchTest, AFileReplacedByRenameIsTold) {
   EXPECT_TRUE(comes_to({"2"}));
 }
 
-// What the kubelet does: files in a time-stamped directory, "..data" links to it, the visible file
-// links into "..data"; an update makes a new directory and renames a new link over "..data".
-TEST_F(ConfigWatchTest, ASwappedConfigMapIsTold) {
+// What the kubelet does: the files are in a time-stamped directory, "..data" links to it, and the
+// visible file links into "..data". An update makes a new directory and renames a new link over
+// "..data".
+TEST_F(ConfigWatchTest, ReportsASwappedConfigMap) {
   fs::create_directory(directory_ / "..2026_1");
   write(directory_ / "..2026_1" / "router.yaml", "1");
   fs::create_directory_symlink("..2026_1", directory_ / "..data");
@@ -100,7 +101,7 @@ TEST_F(ConfigWatchTest, ASwappedConfigMapIsTold) {
   EXPECT_EQ(seen(), (std::vector<std::string>{"2", "3"}));
 }
 
-TEST_F(ConfigWatchTest, TheSameContentAndOtherFilesAreNotTold) {
+TEST_F(ConfigWatchTest, IgnoresTheSameContentAndOtherFiles) {
   const fs::path file = directory_ / "router.yaml";
   write(file, "1");
   watch(file);
@@ -111,7 +112,7 @@ TEST_F(ConfigWatchTest, TheSameContentAndOtherFilesAreNotTold) {
   EXPECT_TRUE(comes_to({"2"}));
 }
 
-TEST_F(ConfigWatchTest, AFileThatGoesIsToldOnceAndItsReturnToo) {
+TEST_F(ConfigWatchTest, ReportsAMissingFileOnceAndItsReturn) {
   const fs::path file = directory_ / "router.yaml";
   write(file, "1");
   watch(file);
@@ -140,7 +141,7 @@ TEST_F(ConfigWatchTest, AFileBeyondTheLimitIsRefusedUnread) {
   EXPECT_FALSE(read_config_file(directory_).ok());
 }
 
-TEST_F(ConfigWatchTest, RereadsWhenAskedAndTellsWhatChanged) {
+TEST_F(ConfigWatchTest, RereadsOnRequestAndReportsChanges) {
   const fs::path target = directory_ / "elsewhere" / "router.yaml";
   fs::create_directory(target.parent_path());
   write(target, "one");
@@ -148,7 +149,7 @@ TEST_F(ConfigWatchTest, RereadsWhenAskedAndTellsWhatChanged) {
   fs::create_symlink(target, file);
   watch(file);
   watch_->reread();
-  // Not noticed by itself: the directory of the link is as it was.
+  // The watch does not notice it: the directory of the link is unchanged.
   replace(target, "two");
   watch_->reread();
   EXPECT_TRUE(comes_to({"two"}));

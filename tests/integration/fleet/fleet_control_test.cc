@@ -25,7 +25,7 @@ WorkerSpec spec_of(const std::string& name, const std::string& url) {
 
 class FleetControlTest : public testing::Test {
  protected:
-  // No probe is late, on however busy a machine.
+  // On a busy machine, no probe is late.
   FleetControlTest() : FleetControlTest(std::chrono::seconds(60)) {}
 
   explicit FleetControlTest(milliseconds probe_timeout)
@@ -78,7 +78,7 @@ TEST_F(FleetControlTest, AWorkerThatComesLateIsFoundAndConfiguresItself) {
   EXPECT_TRUE(eventually([this] { return live_feeds_ == 0; }));
 }
 
-TEST_F(FleetControlTest, LoadIsReadAgainAndAgain) {
+TEST_F(FleetControlTest, ReadsTheLoadRepeatedly) {
   EngineFactsServer engine;
   control_.start({spec_of("w", engine.url())});
   ASSERT_TRUE(comes_to("w", WorkerState::Ready));
@@ -87,7 +87,7 @@ TEST_F(FleetControlTest, LoadIsReadAgainAndAgain) {
   EXPECT_EQ(fleet_.snapshot()->find("w")->kv_usage, 0.25);
 }
 
-TEST_F(FleetControlTest, TheVersionIsAskedForUntilItIsToldAndAgainAfterTheWorkerWasDown) {
+TEST_F(FleetControlTest, AsksForTheVersionUntilReportedAndAfterOutages) {
   EngineFactsServer engine;
   engine.set("/version", {500, ""});
   control_.start({spec_of("w", engine.url())});
@@ -112,7 +112,7 @@ TEST_F(FleetControlTest, TheVersionIsAskedForUntilItIsToldAndAgainAfterTheWorker
   EXPECT_TRUE(eventually([&] { return version() == "0.24.0"; }));
 }
 
-TEST_F(FleetControlTest, AServerThatTellsNoVersionIsSeldomAskedForIt) {
+TEST_F(FleetControlTest, AsksAServerWithoutAVersionSeldom) {
   EngineFactsServer engine;
   engine.set("/version", {404, ""});
   control_.start({spec_of("w", engine.url())});
@@ -147,7 +147,7 @@ TEST_F(FleetControlTest, ASuspectWorkerIsProbedAndComesBack) {
   EXPECT_EQ(live_feeds_, 1);
 }
 
-TEST_F(FleetControlTest, AWorkerThatFailedARequestAndIsGoneIsDownAtOnce) {
+TEST_F(FleetControlTest, AGoneWorkerIsDownAfterOneFailedRequest) {
   EngineFactsServer engine;
   control_.start({spec_of("w", engine.url())});
   ASSERT_TRUE(comes_to("w", WorkerState::Ready));
@@ -157,7 +157,7 @@ TEST_F(FleetControlTest, AWorkerThatFailedARequestAndIsGoneIsDownAtOnce) {
   EXPECT_TRUE(eventually([this] { return live_feeds_ == 0; }));
 }
 
-TEST_F(FleetControlTest, ChangedListsAreTakenOverAndBadOnesAreNot) {
+TEST_F(FleetControlTest, AppliesChangedListsAndRefusesBadOnes) {
   EngineFactsServer first;
   EngineFactsServer second;
   control_.start({spec_of("a", first.url())});

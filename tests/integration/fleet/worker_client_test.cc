@@ -26,7 +26,7 @@ Probe probe_of(WorkerClient& client, const http::ServerAddress& engine) {
   return promise.get_future().get();
 }
 
-TEST(WorkerClient, AProbeBringsEverythingAnEngineTells) {
+TEST(WorkerClient, AProbeReturnsEverythingAnEngineReports) {
   const test::EngineFactsServer engine;
   WorkerClient client({});
   const Probe probe = probe_of(client, local(engine.port()));
@@ -41,7 +41,7 @@ TEST(WorkerClient, AProbeBringsEverythingAnEngineTells) {
   EXPECT_EQ((*probe.version)->text, "0.32.0");
 }
 
-TEST(WorkerClient, TheVersionIsAskedForWhereItIsWantedAndNothingElseDependsOnIt) {
+TEST(WorkerClient, AsksForTheVersionOnlyOnRequest) {
   test::EngineFactsServer engine;
   WorkerClient client({});
   std::promise<Probe> promise;
@@ -58,7 +58,7 @@ TEST(WorkerClient, TheVersionIsAskedForWhereItIsWantedAndNothingElseDependsOnIt)
   }
 }
 
-TEST(WorkerClient, MissingPathsAreNotFoundAndTheRestIsStillKnown) {
+TEST(WorkerClient, MissingPathsAreNotFoundAndOtherPartsAreKnown) {
   test::EngineFactsServer engine;
   engine.set("/kv_event_sources", {404, R"({"detail":"Not Found"})"});
   engine.set("/metrics", {200, "no metrics here\n"});
@@ -70,7 +70,7 @@ TEST(WorkerClient, MissingPathsAreNotFoundAndTheRestIsStillKnown) {
   EXPECT_EQ(probe.load.error().code, ErrorCode::Corrupt);
 }
 
-TEST(WorkerClient, ASickEngineIsNotHealthyWhateverElseItTells) {
+TEST(WorkerClient, AnEngineWithAFailingHealthPathIsNotHealthy) {
   test::EngineFactsServer engine;
   engine.set("/health", {503, ""});
   WorkerClient client({});
@@ -81,7 +81,7 @@ TEST(WorkerClient, ASickEngineIsNotHealthyWhateverElseItTells) {
   EXPECT_TRUE(probe.is_unwell);
 }
 
-TEST(WorkerClient, AServerWithoutHealthPathIsHealthyWhenItTellsItsModels) {
+TEST(WorkerClient, IsHealthyWithoutHealthPathIfItListsModels) {
   test::EngineFactsServer engine;
   engine.set("/health", {404, ""});
   WorkerClient client({});
@@ -90,7 +90,7 @@ TEST(WorkerClient, AServerWithoutHealthPathIsHealthyWhenItTellsItsModels) {
   EXPECT_FALSE(probe_of(client, local(engine.port())).health.ok());
 }
 
-TEST(WorkerClient, ARefusedConnectionIsTold) {
+TEST(WorkerClient, ReportsARefusedConnection) {
   std::uint16_t port = 0;
   {
     const test::ListeningSocket gone;
@@ -102,7 +102,7 @@ TEST(WorkerClient, ARefusedConnectionIsTold) {
   EXPECT_TRUE(probe.refused) << probe.health.error().message;
 }
 
-TEST(WorkerClient, ASilentEngineIsGivenUpAtTheDeadline) {
+TEST(WorkerClient, CancelsTheProbeOfASilentEngineAtTheDeadline) {
   const test::ListeningSocket silent;
   WorkerClient client({.timeout = std::chrono::milliseconds(50)});
   const Probe probe = probe_of(client, local(silent.port()));
@@ -111,7 +111,7 @@ TEST(WorkerClient, ASilentEngineIsGivenUpAtTheDeadline) {
   EXPECT_FALSE(probe.refused);
 }
 
-// An engine that is a script: what it does with each connection.
+// A scripted engine: what it does with each connection.
 WorkerThread play(fakes::RawListener& listener, std::function<void(fakes::RawListener&)> script) {
   return {"engine",
           [&listener, script = std::move(script)](const std::stop_token&) { script(listener); }};
@@ -129,7 +129,7 @@ Result<ServerLoad> load_of(WorkerClient& client, const http::ServerAddress& engi
   return promise.get_future().get();
 }
 
-TEST(WorkerClient, AConnectionIsKeptAndAClosedOneReplacedUnseen) {
+TEST(WorkerClient, KeepsAConnectionAndReplacesAClosedOne) {
   fakes::RawListener listener;
   const WorkerThread engine = play(listener, [](fakes::RawListener& from) {
     fakes::RawSocket first = from.accept();
@@ -137,7 +137,7 @@ TEST(WorkerClient, AConnectionIsKeptAndAClosedOneReplacedUnseen) {
       first.receive_until("\r\n\r\n");
       first.send(load_answer(running));
     }
-    // Only when the third request has come can it be told that this connection is no good.
+    // Only the third request can show that this connection is closed.
     first.receive_until("\r\n\r\n");
     first.close();
     fakes::RawSocket second = from.accept();
@@ -152,7 +152,7 @@ TEST(WorkerClient, AConnectionIsKeptAndAClosedOneReplacedUnseen) {
   }
 }
 
-TEST(WorkerClient, AnAnswerThatTricklesIsGivenUpAtTheDeadline) {
+TEST(WorkerClient, CancelsATricklingAnswerAtTheDeadline) {
   fakes::RawListener listener;
   const WorkerThread engine = play(listener, [](fakes::RawListener& from) {
     fakes::RawSocket socket = from.accept();
@@ -174,7 +174,7 @@ TEST(WorkerClient, AnUnknownHostIsNoRefusal) {
   EXPECT_EQ(probe.health.error().message, "the host is not known or not reachable");
 }
 
-TEST(WorkerClient, AnAnswerBeyondTheLimitIsGivenUp) {
+TEST(WorkerClient, RefusesAnAnswerBeyondTheLimit) {
   test::EngineFactsServer engine;
   engine.set("/metrics", {200, std::string(3'000'000, '#') + "\n"});
   WorkerClient client({.answer_bytes_max = 1'000'000});
@@ -193,7 +193,7 @@ TEST(WorkerClient, GarbageIsAnErrorNotACrash) {
   EXPECT_EQ(probe.sources.error().code, ErrorCode::Corrupt);
 }
 
-TEST(WorkerClient, TheKeyGoesAlongAsABearerTokenAndOnlyWhereThereIsOne) {
+TEST(WorkerClient, SendsAConfiguredKeyAsABearerToken) {
   fakes::RawListener listener;
   std::string heads;
   const WorkerThread engine = play(listener, [&heads](fakes::RawListener& from) {
@@ -214,7 +214,7 @@ TEST(WorkerClient, TheKeyGoesAlongAsABearerTokenAndOnlyWhereThereIsOne) {
   EXPECT_EQ(heads.find("sk-1", with_key.size()), std::string::npos) << heads;
 }
 
-TEST(WorkerClient, AGuardedEngineIsAliveAndEveryRefusedCallSaysSo) {
+TEST(WorkerClient, AnEngineThatRefusesTheKeyIsAlive) {
   test::EngineFactsServer engine;
   for (const char* path : {"/health", "/v1/models", "/kv_event_sources", "/metrics"}) {
     engine.set(path, {401, R"({"error":"Unauthorized"})"});
@@ -228,7 +228,7 @@ TEST(WorkerClient, AGuardedEngineIsAliveAndEveryRefusedCallSaysSo) {
   EXPECT_EQ(probe.load.error().code, ErrorCode::Unauthorized);
 }
 
-TEST(WorkerClient, AnEngineWithoutHealthIsWellWhenItWouldTellItsModels) {
+TEST(WorkerClient, IsHealthyWithoutHealthPathIfModelsNeedAKey) {
   test::EngineFactsServer engine;
   engine.set("/health", {404, ""});
   engine.set("/v1/models", {401, ""});
@@ -236,7 +236,7 @@ TEST(WorkerClient, AnEngineWithoutHealthIsWellWhenItWouldTellItsModels) {
   EXPECT_TRUE(probe_of(client, local(engine.port())).health.ok());
 }
 
-TEST(WorkerClient, StopEndsWhatRunsAndCallsBackOnce) {
+TEST(WorkerClient, StopCancelsRunningCallsAndCallsBackOnce) {
   const test::ListeningSocket silent;
   int calls = 0;
   {

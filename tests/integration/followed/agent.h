@@ -33,8 +33,8 @@ inline contract::NatsSettings nats_settings(const NatsServer& server) {
   return settings;
 }
 
-// An agent of one rank of a worker, with a connection and a thread of its own; what its engine
-// holds is what it is told.
+// An agent of one rank of a worker, with its own connection and thread. The test decides what its
+// engine holds.
 class Agent {
  public:
   using Blocks = std::set<std::uint64_t>;
@@ -69,7 +69,7 @@ class Agent {
     blocks_.erase(block);
     publisher_.take(cache_, operations::Remove{.tier = operations::Tier::Gpu, .keys = {{block}}});
   }
-  // The engine was started again.
+  // The engine restarts.
   void restart_engine() {
     const MutexLock lock(mutex_);
     blocks_.clear();
@@ -84,7 +84,7 @@ class Agent {
     const MutexLock lock(mutex_);
     return publisher_.statistics().relearns;
   }
-  // It runs, and neither hears nor says anything, as a stopped process.
+  // The agent neither sends nor receives, like a stopped process.
   void freeze() { is_frozen_ = true; }
   void thaw() {
     is_frozen_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Routers' ends of streams over a real NATS, with agents of which the test says what they hold.
+// Routers' ends of streams over a real NATS, with agents whose blocks the test decides.
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,7 +28,7 @@ using test::eventually;
 using test::NatsServer;
 using Blocks = Agent::Blocks;
 
-// Rules as in a deployment, with times that a test can wait for.
+// The rules of a deployment, with shorter times for tests.
 FollowedOptions quick() {
   FollowedOptions options;
   options.follower.stale_after = milliseconds(1'500);
@@ -78,7 +78,7 @@ struct Router {
   [[nodiscard]] bool comes_to_hold(CacheId cache, const Agent& agent) const {
     return eventually([&] { return is_verified(cache) && held(cache) == agent.blocks(); });
   }
-  // What it was told last.
+  // The facts that it got last.
   [[nodiscard]] operations::CacheFacts last_told(CacheId cache) const {
     const MutexLock lock(mutex);
     const auto found = told.find(cache);
@@ -105,7 +105,7 @@ constexpr CacheId kSecond{2};
 const frames::StreamName kW0{.worker = "w0", .rank = 0};
 const frames::StreamName kW1{.worker = "w1", .rank = 0};
 
-TEST(FollowedFeeds, TwoRoutersHoldWhatTheAgentsTellAndAreToldTheFacts) {
+TEST(FollowedFeeds, TwoRoutersHoldTheAgentsBlocksAndReportTheFacts) {
   const NatsServer server;
   Agent first(server, kW0, 11);
   Agent second(server, kW1, 12);
@@ -129,7 +129,7 @@ TEST(FollowedFeeds, TwoRoutersHoldWhatTheAgentsTellAndAreToldTheFacts) {
   }
 }
 
-TEST(FollowedFeeds, ARankWithoutAgentIsToldBadlyAtOnceAndARemovedOneIsCleared) {
+TEST(FollowedFeeds, CountsOnlyRanksWithAnAgentAndClearsRemovedOnes) {
   const NatsServer server;
   Router router(server, "a");
   router.feeds->add(kFirst, kW0);
@@ -144,7 +144,7 @@ TEST(FollowedFeeds, ARankWithoutAgentIsToldBadlyAtOnceAndARemovedOneIsCleared) {
       << "its memory is given back while nothing comes";
 }
 
-TEST(FollowedFeeds, AFrameWithoutMemoryHasTheCacheClearedAndFollowedAnew) {
+TEST(FollowedFeeds, AFrameWithoutMemoryRestartsTheStream) {
   const NatsServer server;
   Agent agent(server, kW0, 11);
   agent.store({1, 2, 3});
@@ -186,7 +186,7 @@ TEST(FollowedFeeds, AFloodOfOneStreamDoesNotKeepAnotherWaiting) {
   const auto refused = [&] {
     return router.feeds->status(kFirst)->refused.at(static_cast<std::size_t>(Refusal::WrongTag));
   };
-  // Messages that are no frames, as many as the router reads: more would wait in front of all
+  // Messages that are no frames, as many as the router reads. More of them would wait before all
   // streams.
   const Router forger(server, "forger");
   const std::string subject = router.subjects.events(kW0.worker, kW0.rank);
@@ -199,7 +199,7 @@ TEST(FollowedFeeds, AFloodOfOneStreamDoesNotKeepAnotherWaiting) {
     while (!stop.stop_requested()) {
       const std::uint64_t read = refused();
       for (std::uint64_t i = 0; i < kAtOnce; ++i) forger.control->publish(subject, junk);
-      // Some of them may be dropped where there is no room for them.
+      // Some may be dropped for lack of room.
       for (int i = 0; i < 20 && refused() < read + kAtOnce; ++i) {
         over.wait_until(mutex, stop, system_clock().now() + milliseconds(10), [] { return false; });
       }
@@ -218,7 +218,7 @@ TEST(FollowedFeeds, AFloodOfOneStreamDoesNotKeepAnotherWaiting) {
   flood.join();
 }
 
-TEST(FollowedFeeds, WhatFindsNoRoomIsLostAndAskedForAgainNeverMissing) {
+TEST(FollowedFeeds, FramesWithoutRoomAreRequestedAgain) {
   const NatsServer server;
   FollowedOptions options = quick();
   options.stream_messages_max = 2;
@@ -239,7 +239,7 @@ TEST(FollowedFeeds, WhatFindsNoRoomIsLostAndAskedForAgainNeverMissing) {
   EXPECT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
 }
 
-TEST(FollowedFeeds, AKilledNatsMakesAllUnprovedInTimeAndItsReturnMakesAllWell) {
+TEST(FollowedFeeds, StreamsAreUnverifiedWithoutNatsAndRecover) {
   NatsServer server;
   Router router(server, "a");
   Agent agent(server, kW0, 11);
@@ -255,7 +255,7 @@ TEST(FollowedFeeds, AKilledNatsMakesAllUnprovedInTimeAndItsReturnMakesAllWell) {
   EXPECT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
 }
 
-TEST(FollowedFeeds, AFrozenAgentIsStaleInTimeForgottenAfterwardsAndFollowedAgainWhenItGoesOn) {
+TEST(FollowedFeeds, AFrozenAgentExpiresAndIsFollowedAgainAfterwards) {
   const NatsServer server;
   Router router(server, "a");
   Agent agent(server, kW0, 11);
@@ -264,7 +264,7 @@ TEST(FollowedFeeds, AFrozenAgentIsStaleInTimeForgottenAfterwardsAndFollowedAgain
   ASSERT_TRUE(router.comes_to_hold(kFirst, agent));
   const Instant frozen = system_clock().now();
   agent.freeze();
-  // At first it may be that its answers are late.
+  // At first the reason may be that its answers are late.
   ASSERT_TRUE(eventually([&] {
     return router.reason(kFirst).starts_with("its agent agent-11 is dead since ");
   })) << router.reason(kFirst);
@@ -276,7 +276,7 @@ TEST(FollowedFeeds, AFrozenAgentIsStaleInTimeForgottenAfterwardsAndFollowedAgain
   EXPECT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
 }
 
-TEST(FollowedFeeds, OfTwoAgentsNeitherIsBelievedBothAreNamedAndOneThatStaysIsFollowed) {
+TEST(FollowedFeeds, TwoAgentsDoNotCountUntilOneIsLeft) {
   const NatsServer server;
   Router router(server, "a");
   Agent agent(server, kW0, 11);
@@ -292,7 +292,7 @@ TEST(FollowedFeeds, OfTwoAgentsNeitherIsBelievedBothAreNamedAndOneThatStaysIsFol
   EXPECT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
 }
 
-TEST(FollowedFeeds, AnotherAgentInPlaceOfTheFirstBringsItsOwnEpoch) {
+TEST(FollowedFeeds, AReplacementAgentBringsItsOwnEpoch) {
   const NatsServer server;
   Router router(server, "a");
   auto agent = std::make_unique<Agent>(server, kW0, 11);
@@ -306,7 +306,7 @@ TEST(FollowedFeeds, AnotherAgentInPlaceOfTheFirstBringsItsOwnEpoch) {
   EXPECT_EQ(router.feeds->status(kFirst)->at.agent->name, "agent-12");
 }
 
-TEST(FollowedFeeds, AfterAnEngineStartedAgainNothingOfItsPastIsClaimed) {
+TEST(FollowedFeeds, ARestartedEngineClaimsNoEarlierBlocks) {
   const NatsServer server;
   Router router(server, "a");
   Agent agent(server, kW0, 11);
@@ -321,7 +321,7 @@ TEST(FollowedFeeds, AfterAnEngineStartedAgainNothingOfItsPastIsClaimed) {
   EXPECT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
 }
 
-TEST(FollowedFeeds, TheAuditsWishReachesTheAgentOnce) {
+TEST(FollowedFeeds, TheAuditsRequestReachesTheAgentOnce) {
   const NatsServer server;
   Router router(server, "a");
   Agent agent(server, kW0, 11);

@@ -22,7 +22,7 @@ namespace sightline::http {
 using fakes::RawListener;
 using fakes::run_task;
 
-// What one exchange gave.
+// The results of one exchange.
 struct Outcome {
   bool started = false;
   int status = 0;
@@ -41,7 +41,7 @@ class ExchangeTest : public testing::Test {
  protected:
   void TearDown() override { pool_.stop(); }
 
-  // Runs in a thread against one connection after the other.
+  // Runs the script in a thread, for one connection after the other.
   void serve(std::function<void(RawListener&)> script) {
     server_.emplace("upstream", [this, script = std::move(script)](const std::stop_token&) {
       script(listener_);
@@ -87,7 +87,7 @@ class ExchangeTest : public testing::Test {
     return outcome;
   }
 
-  // What comes of a server that reads the request and then sends this and closes.
+  // The result of a server that reads the request, sends these bytes and closes.
   Outcome answer_with(std::string bytes) {
     serve([bytes = std::move(bytes)](RawListener& listener) {
       auto socket = listener.accept();

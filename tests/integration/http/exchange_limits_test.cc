@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
-// Answers of which something has no end.
+// Answers with a part that never ends.
 #include <string>
 
 #include <gtest/gtest.h>

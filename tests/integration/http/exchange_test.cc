@@ -50,7 +50,7 @@ TEST_F(ExchangeTest, SendsTheRequestInPiecesAndReadsTheAnswer) {
   EXPECT_EQ(outcome.failure, Failure::None);
 }
 
-TEST_F(ExchangeTest, BlamesTheRouterForWantOfItsOwnDescriptors) {
+TEST_F(ExchangeTest, BlamesTheRouterForMissingDescriptors) {
   Client without(pool_, {.descriptor_max = 0});
   run_task(pool_, [&]() -> Task<void> {
     Exchange exchange(without);
@@ -64,7 +64,7 @@ TEST_F(ExchangeTest, BlamesTheRouterForWantOfItsOwnDescriptors) {
   });
 }
 
-TEST_F(ExchangeTest, UsesNoKeptConnectionWhereAFreshOneIsAskedFor) {
+TEST_F(ExchangeTest, UsesANewConnectionOnRequest) {
   serve([](RawListener& listener) {
     const auto first = accept_and_answer(listener);
     accept_and_answer(listener);
@@ -86,7 +86,7 @@ TEST_F(ExchangeTest, UsesAConnectionAgainAfterTheAnswerWasRead) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(run(call()).body, "hello");
 }
 
-TEST_F(ExchangeTest, KeepsAConnectionWhoseAnswerHasNoBodyOrWasNotWanted) {
+TEST_F(ExchangeTest, KeepsAConnectionAfterAnEmptyOrUnwantedAnswer) {
   serve([](RawListener& listener) {
     auto socket = listener.accept();
     for (const auto& answer :
@@ -106,8 +106,9 @@ TEST_F(ExchangeTest, KeepsAConnectionWhoseAnswerHasNoBodyOrWasNotWanted) {
   }
 }
 
-TEST_F(ExchangeTest, SendsARequestOnceWhereAKeptConnectionIsClosedWithoutAnAnswer) {
-  // The server closes only when the second request has begun to come: no watch can see it before.
+TEST_F(ExchangeTest, SendsARequestOnceIfAKeptConnectionClosesUnanswered) {
+  // The server closes only when the second request has begun to arrive, so no watch can see it
+  // before.
   serve([](RawListener& listener) {
     auto first = accept_and_answer(listener);
     first.receive_until("POST");
@@ -122,7 +123,7 @@ TEST_F(ExchangeTest, SendsARequestOnceWhereAKeptConnectionIsClosedWithoutAnAnswe
   }
 }
 
-TEST_F(ExchangeTest, PassesOverAKeptConnectionWhoseEndOnlyTheKernelKnows) {
+TEST_F(ExchangeTest, SkipsAKeptConnectionThatOnlyTheKernelKnowsClosed) {
   std::promise<void> close, closed;
   serve([&](RawListener& listener) {
     auto first = accept_and_answer(listener);
@@ -135,7 +136,7 @@ TEST_F(ExchangeTest, PassesOverAKeptConnectionWhoseEndOnlyTheKernelKnows) {
   run_task(pool_, [&]() -> Task<void> {
     const auto request = call();
     co_await converse(request, outcome);
-    // The I/O thread is kept busy, so the connection's watch can not notice.
+    // The I/O thread is kept busy, so the connection's watch cannot notice.
     close.set_value();
     closed.get_future().wait();
     co_await converse(request, outcome);
@@ -143,7 +144,7 @@ TEST_F(ExchangeTest, PassesOverAKeptConnectionWhoseEndOnlyTheKernelKnows) {
   EXPECT_EQ(outcome.body, "hellohello");
 }
 
-TEST_F(ExchangeTest, PassesOverAKeptConnectionWhoseTimeHasJustPassed) {
+TEST_F(ExchangeTest, SkipsAKeptConnectionThatHasJustExpired) {
   Client young(pool_, {.idle_age_max = milliseconds(40)});
   std::promise<void> over;
   serve([&](RawListener& listener) {
@@ -157,7 +158,7 @@ TEST_F(ExchangeTest, PassesOverAKeptConnectionWhoseTimeHasJustPassed) {
       const auto started = co_await exchange.start(request);
       const auto body = co_await read_all(exchange, 100);
       EXPECT_TRUE(started.ok() && body.ok()) << i;
-      // Goes on in the very moment in which the connection's own deadline passes.
+      // Continues at the very moment when the connection's own deadline passes.
       Gate passed;
       Deadline deadline(pool_.deadlines(0), [&passed] { passed.open(); });
       deadline.set(milliseconds(40));
@@ -168,7 +169,7 @@ TEST_F(ExchangeTest, PassesOverAKeptConnectionWhoseTimeHasJustPassed) {
   pool_.stop();
 }
 
-TEST_F(ExchangeTest, DropsAKeptConnectionThatTheServerClosesOrWritesTo) {
+TEST_F(ExchangeTest, DropsAKeptConnectionThatIsClosedOrWrittenTo) {
   std::atomic<int> closed = 0;
   serve([&](RawListener& listener) {
     for (const bool write : {false, true}) {
@@ -217,7 +218,7 @@ TEST_F(ExchangeTest, ClosesKeptConnectionsThatGrewOldOrAreForgotten) {
   pool_.stop();
 }
 
-TEST_F(ExchangeTest, ReadsChunksAndJoinsThoseThatCameTogether) {
+TEST_F(ExchangeTest, JoinsChunksThatArriveTogether) {
   const auto outcome = answer_with(
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
       "4\r\nabcd\r\n2;ext=1\r\nef\r\n1\r\ng\r\n0\r\nTrailer: x\r\n\r\n");
@@ -247,7 +248,7 @@ TEST_F(ExchangeTest, ReadsTheSameBodyHoweverItIsSplit) {
   }
 }
 
-TEST_F(ExchangeTest, TakesTheEndOfTheConnectionAsTheEndOfABodyWithoutLength) {
+TEST_F(ExchangeTest, ABodyWithoutLengthEndsWithTheConnection) {
   for (const auto* const version : {"HTTP/1.0", "HTTP/1.1"}) {
     const auto outcome = answer_with(std::string(version) + " 200 OK\r\n\r\nold style");
     EXPECT_EQ(outcome.body, "old style");
@@ -255,7 +256,7 @@ TEST_F(ExchangeTest, TakesTheEndOfTheConnectionAsTheEndOfABodyWithoutLength) {
   }
 }
 
-TEST_F(ExchangeTest, GivesTheAnswerOfAServerThatDoesNotReadTheWholeRequest) {
+TEST_F(ExchangeTest, ReturnsTheAnswerOfAServerThatStopsReading) {
   const std::string large(8U << 20U, 'x');
   const std::vector<std::string_view> pieces{large};
   serve([](RawListener& listener) {
@@ -280,7 +281,7 @@ struct FailureCase {
   bool want_response_begun;
 };
 
-TEST_F(ExchangeTest, TellsApartHowAServerFails) {
+TEST_F(ExchangeTest, DistinguishesFailuresOfAServer) {
   const std::string head = "HTTP/1.1 200 OK\r\n";
   const std::string chunked = head + "Transfer-Encoding: chunked\r\n\r\n";
   using enum Failure;
@@ -323,14 +324,14 @@ TEST_F(ExchangeTest, TellsApartHowAServerFails) {
   }
 }
 
-TEST_F(ExchangeTest, GivesWhatCameBeforeTheBodyBroke) {
+TEST_F(ExchangeTest, ReturnsTheDataBeforeABrokenBody) {
   const auto outcome =
       answer_with("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nzz\r\n");
   EXPECT_EQ(outcome.body, "ab");
   EXPECT_EQ(outcome.failure, Failure::Corrupt);
 }
 
-TEST_F(ExchangeTest, SaysWhenNobodyListens) {
+TEST_F(ExchangeTest, ReportsThatNothingListens) {
   auto request = call();
   listener_.close();
   const auto outcome = run(request);
@@ -340,7 +341,7 @@ TEST_F(ExchangeTest, SaysWhenNobodyListens) {
   EXPECT_FALSE(outcome.response_begun);
 }
 
-TEST_F(ExchangeTest, SaysWhenNoConnectionComesAboutInTime) {
+TEST_F(ExchangeTest, ReportsThatNoConnectionCameInTime) {
   const FullListener full;
   auto request = call();
   request.endpoint.port = full.port();
@@ -353,7 +354,7 @@ TEST_F(ExchangeTest, SaysWhenNoConnectionComesAboutInTime) {
   EXPECT_FALSE(outcome.refused);
 }
 
-TEST_F(ExchangeTest, ResolvesNamesAndSaysWhenThereIsNone) {
+TEST_F(ExchangeTest, ResolvesNamesAndReportsUnknownOnes) {
   serve([](RawListener& listener) {
     auto socket = listener.accept();
     for (int i = 0; i < 2; ++i) {
@@ -413,7 +414,7 @@ TEST_F(ExchangeTest, TimesOutWhenTheServerDoesNotTakeTheRequest) {
   over.set_value();
 }
 
-TEST_F(ExchangeTest, LeavesWhatIsNotReadWithTheServer) {
+TEST_F(ExchangeTest, LeavesUnreadDataWithTheServer) {
   std::atomic<std::size_t> sent = 0;
   serve([&](RawListener& listener) {
     auto socket = listener.accept();

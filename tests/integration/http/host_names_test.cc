@@ -17,7 +17,7 @@
 #include "tests/fakes/raw_socket.h"
 #include "tests/fakes/run_task.h"
 
-// Servers by host name, before name servers that answer when the test likes.
+// Servers by host name, with name servers that answer when the test decides.
 namespace sightline::http {
 namespace {
 
@@ -26,7 +26,7 @@ using fakes::RawListener;
 using fakes::run_task;
 using std::chrono::milliseconds;
 
-// Closed after it, so that no connection is used twice.
+// The connection closes after it, so no connection is used twice.
 constexpr std::string_view kHello =
     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 const hosts::Resolved kHere{{asio::ip::make_address("127.0.0.1")}};
@@ -57,7 +57,7 @@ class HostNames : public testing::Test {
             .body = {},
             .timeouts = {.connect = connect}};
   }
-  // The answer of this many requests, one connection each.
+  // Answers this many requests, one connection each.
   void serve(int requests) {
     server_.emplace("upstream", [this, requests](const std::stop_token&) {
       for (int i = 0; i < requests; ++i) {
@@ -78,7 +78,7 @@ class HostNames : public testing::Test {
     return failure;
   }
 
-  std::mutex mutex_;  // guards the next two
+  std::mutex mutex_;  // for the next two
   std::map<std::string, hosts::Lookup::Done> open_;
   int asked_ = 0;
   hosts::Lookup names_{{.good_age_max = milliseconds(0)},
@@ -95,7 +95,7 @@ class HostNames : public testing::Test {
   std::optional<WorkerThread> server_;
 };
 
-TEST_F(HostNames, RequestsToANameShareItsLookUpAndAnotherNameWaitsForNone) {
+TEST_F(HostNames, RequestsShareALookUpAndDelayNoOtherName) {
   constexpr int kTogether = 3;
   serve(kTogether + 1);
   std::vector<std::unique_ptr<WorkerThread>> together;
@@ -117,7 +117,7 @@ TEST_F(HostNames, RequestsToANameShareItsLookUpAndAnotherNameWaitsForNone) {
   EXPECT_EQ(good, kTogether);
 }
 
-TEST_F(HostNames, ANameThatHangsHoldsNoRequestBeyondItsTimeNorAfterItIsCancelled) {
+TEST_F(HostNames, AHangingNameHoldsNoRequestBeyondItsTimeout) {
   EXPECT_EQ(run(call("hangs", milliseconds(50))), Failure::Connect);
   Failure failure = Failure::None;
   run_task(pool_, [&]() -> Task<void> {
@@ -131,10 +131,10 @@ TEST_F(HostNames, ANameThatHangsHoldsNoRequestBeyondItsTimeNorAfterItIsCancelled
   });
   EXPECT_EQ(failure, Failure::Cancelled);
   EXPECT_EQ(asked_, 1);
-  answer("hangs", kHere);  // nobody waits any more
+  answer("hangs", kHere);  // no request waits any more
 }
 
-TEST_F(HostNames, TheLastGoodAddressesServeWhileALookUpTakesLong) {
+TEST_F(HostNames, UsesTheLastGoodAddressesDuringALongLookUp) {
   serve(2);
   WorkerThread answers("answers", [&](const std::stop_token&) {
     EXPECT_TRUE(eventually([&] { return is_asked("engine"); }));
@@ -146,7 +146,7 @@ TEST_F(HostNames, TheLastGoodAddressesServeWhileALookUpTakesLong) {
   EXPECT_TRUE(is_asked("engine"));
 }
 
-TEST_F(HostNames, ANameThatIsNotKnownIsNoRefusal) {
+TEST_F(HostNames, AnUnknownNameIsNoRefusedConnection) {
   WorkerThread answers("answers", [&](const std::stop_token&) {
     EXPECT_TRUE(eventually([&] { return is_asked("gone"); }));
     answer("gone", {{}, hosts::LookupFailure::Unknown});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 
-// Small writes must leave at once. With Nagle's algorithm a second one waits for the peer's
+// Small writes must leave immediately. With Nagle's algorithm, a second one waits for the peer's
 // delayed acknowledgement: 40 ms on every first token.
 
 #include <memory>
@@ -60,7 +60,7 @@ std::optional<Socket> find_socket(Wanted wanted) {
   return std::nullopt;
 }
 
-// Passes every request on to the upstream and its answer back.
+// Passes every request to the upstream and its answer back.
 Task<void> pass_on(Client& client, const ServerAddress& upstream, ResponseWriter& writer) {
   Exchange exchange(client);
   const Call call{.endpoint = upstream, .head = {"GET", "/", {}}, .body = {}, .timeouts = {}};
@@ -74,7 +74,7 @@ Task<void> pass_on(Client& client, const ServerAddress& upstream, ResponseWriter
   static_cast<void>(sent);
 }
 
-TEST(NoDelay, ConnectionsToClientsAndToEnginesSendSmallWritesAtOnce) {
+TEST(NoDelay, SendsSmallWritesImmediatelyToClientsAndEngines) {
   IoPool pool({.io_threads = 1, .compute_threads = 1});
   Client client(pool, {});
   RawListener engine;

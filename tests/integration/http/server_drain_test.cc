@@ -75,7 +75,7 @@ TEST_F(ServerDrainTest, CutsRequestsThatOutlastTheDrain) {
   EXPECT_TRUE(client.receive_all().starts_with("HTTP/1.1 503 "));
 }
 
-TEST_F(ServerDrainTest, CutsWithoutAWordWhenThereIsNoTimeToDrain) {
+TEST_F(ServerDrainTest, CutsRequestsImmediatelyWithoutTimeToDrain) {
   Departure departure;
   start(departure.handler());
   auto client = connect();
@@ -85,7 +85,7 @@ TEST_F(ServerDrainTest, CutsWithoutAWordWhenThereIsNoTimeToDrain) {
   EXPECT_TRUE(departure.seen->noticed);
 }
 
-TEST_F(ServerDrainTest, LetsAHandlerTellItsClientThatTheStopCutsItOff) {
+TEST_F(ServerDrainTest, LetsAHandlerReportTheStopToItsClient) {
   std::atomic<bool> waiting = false;
   auto stream = [&](Request&, ResponseWriter& writer) -> Task<void> {
     Headers none;
@@ -106,7 +106,7 @@ TEST_F(ServerDrainTest, LetsAHandlerTellItsClientThatTheStopCutsItOff) {
   EXPECT_TRUE(client.receive_all().ends_with("5\r\nsorry\r\n0\r\n\r\n"));
 }
 
-TEST_F(ServerDrainTest, ClosesOnAHandlerThatDoesNotEndWhenItIsCutOff) {
+TEST_F(ServerDrainTest, ClosesTheConnectionOfAHandlerThatIgnoresTheCut) {
   std::atomic<bool> waiting = false;
   auto stubborn = [&](Request&, ResponseWriter& writer) -> Task<void> {
     waiting = true;
@@ -142,7 +142,7 @@ TEST_F(ServerDrainTest, DoesNotLetAStalledRequestHoldUpTheStop) {
   }
 }
 
-TEST_F(ServerDrainTest, AnswersARequestThatReachesAConnectionJustAfterTheStopBegan) {
+TEST_F(ServerDrainTest, AnswersARequestThatArrivesJustAfterTheStop) {
   start_echo();
   auto used = connect();
   used.send(kGet);
@@ -158,7 +158,7 @@ TEST_F(ServerDrainTest, AnswersARequestThatReachesAConnectionJustAfterTheStopBeg
     busy.send(kGet);
     return busy.receive_until("GET /a?b=c ").find("connection: close") != std::string::npos;
   }));
-  // Both before either is read: an idle connection has a second.
+  // Sends both before either is read: an idle connection has a second.
   for (auto* const client : {&used, &fresh}) client->send(kGet);
   for (auto* const client : {&used, &fresh}) {
     const auto answer = client->receive_all();

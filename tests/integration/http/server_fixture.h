@@ -32,7 +32,7 @@ class ServerTest : public testing::Test {
     ASSERT_TRUE(server.ok()) << server.error().message;
     server_ = std::move(server).value();
   }
-  // Answers with method, target and body of the request.
+  // Answers with the method, target and body of the request.
   void start_echo(const ServerLimits& limits = {}) {
     auto echo = [](Request& request, ResponseWriter& writer) -> Task<void> {
       Response response;
@@ -53,7 +53,7 @@ inline std::string post(std::string_view body) {
          "\r\n\r\n" + std::string(body);
 }
 
-// Waits for the disconnect and tells the test. Its handler may run on when the test has ended: the
+// Waits for the disconnect and notifies the test. Its handler may run on after the test has ended:
 // requests that a client left behind begin after its disconnect was noticed.
 struct Departure {
   struct Seen {

@@ -19,7 +19,7 @@ constexpr std::string_view kAnswered = "HTTP/1.1 200 OK\r\n";
 
 class ServerLimitsTest : public ServerTest {
  protected:
-  // An answer comes only once its client has left.
+  // An answer comes only after its client has left.
   std::vector<RawSocket> occupy(std::size_t connections) {
     std::vector<RawSocket> busy;
     while (busy.size() < connections) {
@@ -62,7 +62,7 @@ TEST_F(ServerLimitsTest, TurnsAwayConnectionsWhileAllOthersAreAtWork) {
   EXPECT_TRUE(later.receive_all().starts_with("HTTP/1.1 400 "));
 }
 
-TEST_F(ServerLimitsTest, NobodyWhoIsTurnedAwayMeetsAReset) {
+TEST_F(ServerLimitsTest, RejectedConnectionsAreNotReset) {
   start_holding({.connections_max = 1});
   const auto busy = occupy(1);
   const std::string request = post(std::string(20'000, 'x'));
@@ -76,7 +76,7 @@ TEST_F(ServerLimitsTest, NobodyWhoIsTurnedAwayMeetsAReset) {
   }
 }
 
-TEST_F(ServerLimitsTest, TheConnectionThatIsIdleLongestMakesRoom) {
+TEST_F(ServerLimitsTest, TheLongestIdleConnectionMakesRoom) {
   start_echo({.connections_max = 8});
   std::vector<RawSocket> clients;
   const auto ask = [](RawSocket& client) {
@@ -87,7 +87,7 @@ TEST_F(ServerLimitsTest, TheConnectionThatIsIdleLongestMakesRoom) {
     clients.push_back(connect());
     ASSERT_TRUE(ask(clients.back()).starts_with(kAnswered)) << i;
   }
-  // On whichever of the threads it was.
+  // On any of the threads.
   EXPECT_EQ(clients[0].receive_all(), "");
   EXPECT_EQ(clients[20].receive_all(), "");
   EXPECT_TRUE(ask(clients.back()).starts_with(kAnswered));
@@ -107,7 +107,7 @@ TEST_F(ServerLimitsTest, EmptyLinesDoNotPostponeWhenAConnectionMakesRoom) {
   EXPECT_EQ(dodger.receive_all(), "");
 }
 
-// A process that may open no file more, while this lives.
+// While this lives, the process cannot open another file.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -123,7 +123,7 @@ class NoDescriptors {
   rlimit before_{};
 };
 
-TEST_F(ServerLimitsTest, AClientThatHasJustConnectedKeepsItsPlaceWithoutDescriptors) {
+TEST_F(ServerLimitsTest, ANewClientKeepsItsPlaceWithoutDescriptors) {
   std::atomic<int> failed = 0;
   auto echo = [](Request&, ResponseWriter& writer) -> Task<void> {
     Response empty;
@@ -142,7 +142,7 @@ TEST_F(ServerLimitsTest, AClientThatHasJustConnectedKeepsItsPlaceWithoutDescript
   {
     const NoDescriptors none;
     ASSERT_TRUE(second.connect_to(server_->port()));
-    // Each failure looks for room; the first connection waits since its answer.
+    // Each failure looks for room. The first connection is idle since its answer.
     ASSERT_TRUE(eventually([&] { return failed >= 3; }));
     first.send(kGet);
     EXPECT_TRUE(first.receive_until("\r\n\r\n").starts_with(kAnswered));
@@ -151,7 +151,7 @@ TEST_F(ServerLimitsTest, AClientThatHasJustConnectedKeepsItsPlaceWithoutDescript
   EXPECT_TRUE(second.receive_all().starts_with(kAnswered));
 }
 
-TEST_F(ServerLimitsTest, AClientThatIsIdleForLongMakesRoomWithoutDescriptors) {
+TEST_F(ServerLimitsTest, ALongIdleClientMakesRoomWithoutDescriptors) {
   start_echo({.idle_kept = Duration::zero()});
   auto first = connect();
   first.send(kGet);
@@ -182,7 +182,7 @@ TEST_F(ServerLimitsTest, ConnectionsAtWorkDoNotMakeRoom) {
   for (auto& client : busy) EXPECT_TRUE(client.receive_until("\r\n\r\n").starts_with(kAnswered));
 }
 
-TEST_F(ServerLimitsTest, AdmissionAnswersBeforeTheBodyIsAskedFor) {
+TEST_F(ServerLimitsTest, AdmissionAnswersBeforeTheBodyIsRequested) {
   start_admitting([](const Request& head) -> Admission {
     EXPECT_TRUE(head.body.empty());
     Response refusal{.status = 404, .headers = {}, .body = "no"};
@@ -238,7 +238,7 @@ TEST_F(ServerLimitsTest, AdmissionBoundsTheBody) {
   EXPECT_TRUE(fitting.receive_until("got ").starts_with(kAnswered));
 }
 
-// Sends a byte every ten milliseconds until there is an answer, and returns its first line.
+// Sends a byte every ten milliseconds until an answer comes. Returns its first line.
 std::string trickle(RawSocket& client) {
   std::atomic<bool> answered = false;
   std::thread sender([&] {
@@ -264,7 +264,7 @@ TEST_F(ServerLimitsTest, EndsBodiesThatComeByteByByte) {
   }
 }
 
-TEST_F(ServerLimitsTest, EndsBodiesThatTakeTooLongAllInAll) {
+TEST_F(ServerLimitsTest, EndsBodiesThatTakeTooLongInTotal) {
   start_echo({.body_time_max = milliseconds(200), .bytes_per_s_min = 1});
   auto client = connect();
   client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
@@ -284,7 +284,7 @@ TEST_F(ServerLimitsTest, EndsClientsThatTakeTheirAnswerByteByByte) {
       break;
     }
   };
-  // Far above what the client takes, and it never stops for so long as the server waits.
+  // Far above what the client reads. The client never pauses for as long as the server waits.
   start(pour, {.write_timeout = seconds(2), .bytes_per_s_min = std::size_t{1} << 40U});
   auto client = connect();
   client.send(kGet);
@@ -299,7 +299,7 @@ TEST_F(ServerLimitsTest, EndsClientsThatTakeTheirAnswerByteByByte) {
 TEST_F(ServerLimitsTest, GivesBackTheBufferOfALargeHeader) {
   start_echo();
   auto client = connect();
-  // More than the first buffer, again and again, with what follows at once.
+  // More than the first buffer, repeatedly, each with the next request.
   const std::string large = "GET /large HTTP/1.1\r\nHost: x\r\nA: " + std::string(40'000, 'a') +
                             "\r\n\r\n" + std::string(kGet);
   for (int i = 0; i < 5; ++i) {

@@ -19,7 +19,7 @@ namespace sightline::http {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 30'000;
-// Whoever came first has his place until the last one is there.
+// The first client keeps its place until the last one is there.
 constexpr std::chrono::minutes kUnhurried{10};
 
 class ServerMemoryTest : public ServerTest {
@@ -63,7 +63,7 @@ TEST_F(ServerMemoryTest, AConnectionIsChargedForItselfAndItsHeader) {
   EXPECT_TRUE(eventually([&] { return memory_.held() == 0; }));
 }
 
-TEST_F(ServerMemoryTest, AHeaderIsGivenBackWithItsRequest) {
+TEST_F(ServerMemoryTest, AHeaderIsReleasedWithItsRequest) {
   start_charging();
   auto client = connect();
   for (int i = 0; i < 3; ++i) {
@@ -90,7 +90,7 @@ TEST_F(ServerMemoryTest, AHeaderWithoutRoomIsRefusedWithTheLimitsName) {
   EXPECT_NE(refusal.find("memory-bytes-max"), std::string::npos);
 }
 
-TEST_F(ServerMemoryTest, WithoutRoomForOneMoreTheConnectionThatIsIdleLongestGivesWay) {
+TEST_F(ServerMemoryTest, WithoutRoomTheLongestIdleConnectionMakesRoom) {
   start_charging();
   auto longest = connect();
   EXPECT_TRUE(eventually([&] { return memory_.held() == kConnectionBytes; }));
@@ -105,7 +105,7 @@ TEST_F(ServerMemoryTest, WithoutRoomForOneMoreTheConnectionThatIsIdleLongestGive
   EXPECT_TRUE(others.back().receive_until("\r\n\r\n").starts_with("HTTP/1.1 200 "));
 }
 
-TEST_F(ServerMemoryTest, WhereAllAreAtWorkOneMoreIsToldTheLimit) {
+TEST_F(ServerMemoryTest, OneMoreConnectionGetsTheLimitIfAllAreBusy) {
   start_charging({.header_timeout = kUnhurried});
   std::vector<RawSocket> busy;
   for (std::size_t i = 1; i <= 32; ++i) {
@@ -119,15 +119,15 @@ TEST_F(ServerMemoryTest, WhereAllAreAtWorkOneMoreIsToldTheLimit) {
   EXPECT_NE(refusal.find("memory-bytes-max"), std::string::npos);
 }
 
-TEST_F(ServerMemoryTest, ARefusedBodyIsGivenBackBeforeItsClientHasLeft) {
+TEST_F(ServerMemoryTest, ARefusedBodyIsReleasedBeforeItsClientLeaves) {
   constexpr std::size_t kMiB = std::size_t{1} << 20U;
-  // The first one has its place to the end, however long the others take.
+  // The first one keeps its place to the end, even if the others take long.
   start_charging(
       {.body_bytes_max = 64 * kMiB, .total_body_bytes_max = 64 * kMiB, .body_timeout = kUnhurried});
   const std::string head =
       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(60 * kMiB) + "\r\n\r\n";
   const std::string part(24 * kMiB, 'x');
-  // Little comes after the refusal: the server reads on for ten seconds at most.
+  // Little arrives after the refusal: the server reads on for at most ten seconds.
   const std::string_view too_much = std::string_view(part).substr(0, 17 * kMiB);
   auto first = connect();
   first.send(head + part);

@@ -72,7 +72,7 @@ TEST_F(ServerTest, GivesTheHandlerWhatTheClientSent) {
   EXPECT_TRUE(seen.peer.starts_with("127.0.0.1:"));
 }
 
-TEST_F(ServerTest, ReadsALargeBodyWithRoomForTheParserBehindIt) {
+TEST_F(ServerTest, ReadsALargeBodyWithRoomForTheParser) {
   std::string seen;
   std::size_t spare_bytes = 0;
   auto note = [&](Request& request, ResponseWriter& writer) -> Task<void> {
@@ -93,7 +93,7 @@ TEST_F(ServerTest, ReadsALargeBodyWithRoomForTheParserBehindIt) {
   }
 }
 
-TEST_F(ServerTest, ReadsALargeChunkedBodyIntoMemoryThatIsCopiedOnce) {
+TEST_F(ServerTest, CopiesALargeChunkedBodyOnce) {
   constexpr std::size_t kBodyBytesMax = 8U << 20U;
   std::size_t bytes = 0;
   std::size_t capacity = 0;
@@ -110,7 +110,7 @@ TEST_F(ServerTest, ReadsALargeChunkedBodyIntoMemoryThatIsCopiedOnce) {
   client.send(request + "0\r\n\r\n");
   ASSERT_EQ(client.receive_until("\r\n\r\n"), "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
   EXPECT_EQ(bytes, 5U * 0x80000U);
-  // All of what may come: a body that doubled its memory would have copied 2 MiB at last.
+  // The capacity for the whole body: memory that doubled would have been copied at 2 MiB.
   EXPECT_GE(capacity, kBodyBytesMax);
 }
 
@@ -175,7 +175,7 @@ TEST_F(ServerTest, SendsNoBodyInAnswerToHead) {
             "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nGET /a?b=c ");
 }
 
-TEST_F(ServerTest, AnswersForAHandlerThatDoesNot) {
+TEST_F(ServerTest, AnswersForAHandlerWithoutAnAnswer) {
   auto silent = [](Request&, ResponseWriter&) -> Task<void> { co_return; };
   start(silent);
   auto client = connect();
@@ -183,7 +183,7 @@ TEST_F(ServerTest, AnswersForAHandlerThatDoesNot) {
   EXPECT_TRUE(client.receive_until("\r\n").starts_with("HTTP/1.1 500 "));
 }
 
-TEST_F(ServerTest, RefusesNothingOnBehalfOfAHandlerWhoseClientLeft) {
+TEST_F(ServerTest, SendsNoRefusalWhenTheClientHasLeft) {
   Departure departure;
   std::atomic<int> refusals = 0;
   auto refusal = [&](int status, const Error&) {
@@ -200,7 +200,7 @@ TEST_F(ServerTest, RefusesNothingOnBehalfOfAHandlerWhoseClientLeft) {
   EXPECT_EQ(refusals, 0);
 }
 
-TEST_F(ServerTest, CutsTheConnectionWhenTheHandlerStopsInTheMiddleOfABody) {
+TEST_F(ServerTest, CutsTheConnectionWhenABodyStopsInTheMiddle) {
   auto stop = [](Request&, ResponseWriter& writer) -> Task<void> {
     Headers none;
     static_cast<void>(co_await writer.begin(200, std::move(none)));
@@ -226,14 +226,14 @@ TEST_F(ServerTest, NoticesAClientThatLeavesWhileTheHandlerWaits) {
   }
 }
 
-TEST_F(ServerTest, DoesNotTakeAPipelinedRequestForADisconnectButSeesTheOneBehindIt) {
+TEST_F(ServerTest, DistinguishesAPipelinedRequestFromADisconnect) {
   Departure departure;
   start(departure.handler());
   auto client = connect();
   client.send(kGet);
   ASSERT_TRUE(eventually([&] { return departure.seen->waiting.load(); }));
   client.send(kGet);
-  // Another connection's request on each thread shows that the first had time to be noticed.
+  // A request of another connection on each thread shows that the first had time to be noticed.
   for (int i = 0; i < 50; ++i) {
     Gate unused;
     fakes::run_task(
@@ -244,7 +244,7 @@ TEST_F(ServerTest, DoesNotTakeAPipelinedRequestForADisconnectButSeesTheOneBehind
   EXPECT_TRUE(eventually([&] { return departure.seen->noticed.load(); }));
 }
 
-TEST_F(ServerTest, NoticesAClientThatLeavesBehindMoreRequestsThanItReadsAhead) {
+TEST_F(ServerTest, NoticesADepartureBehindManyPipelinedRequests) {
   for (const bool by_reset : {false, true}) {
     Departure departure;
     start(departure.handler());
@@ -276,7 +276,7 @@ TEST_F(ServerTest, HoldsBackTheHandlerWhenTheClientDoesNotRead) {
   start(pour);
   auto client = connect();
   client.send(kGet);
-  // The kernel's buffers fill; then the count must stand still although the handler would go on.
+  // The kernel's buffers fill. Then the count must not rise although the handler would continue.
   ASSERT_TRUE(eventually([&] { return written.load() > 0; }));
   std::size_t before = 0;
   ASSERT_TRUE(eventually([&] {
@@ -288,14 +288,14 @@ TEST_F(ServerTest, HoldsBackTheHandlerWhenTheClientDoesNotRead) {
   }));
   constexpr std::size_t kKernelBuffersMax = 32U << 20U;
   EXPECT_LT(written.load(), kKernelBuffersMax);
-  // Reading lets it go on.
+  // Reading makes it continue.
   std::size_t read = 0;
   while (read < before + (1U << 20U)) read += client.receive().size();
   client.close();
   EXPECT_TRUE(eventually([&] { return failed.load(); }));
 }
 
-TEST_F(ServerTest, GivesUpOnAClientThatNeverReads) {
+TEST_F(ServerTest, ClosesTheConnectionOfAClientThatNeverReads) {
   std::atomic<int> code = -1;
   auto pour = [&](Request&, ResponseWriter& writer) -> Task<void> {
     const std::string chunk(1U << 20U, 'x');
@@ -332,7 +332,7 @@ TEST_F(ServerTest, EndsIdleConnections) {
   start_echo({.idle_timeout = milliseconds(60)});
   auto idle = connect();
   EXPECT_EQ(idle.receive_all(), "");
-  // Again where the machine took so long to send that it was idle before.
+  // Repeated, because on a slow machine the connection may be idle before the request is sent.
   EXPECT_TRUE(eventually([&] {
     auto used = connect();
     return used.send(kGet) && used.receive_all().ends_with("GET /a?b=c ");
@@ -349,7 +349,7 @@ TEST_F(ServerTest, DoesNotCountTheHandlersTimeAsIdle) {
     static_cast<void>(co_await writer.send(std::move(empty)));
   };
   start(slow, {.header_timeout = milliseconds(40), .idle_timeout = milliseconds(40)});
-  // Again where the machine took so long to send that it was idle before.
+  // Repeated, because on a slow machine the connection may be idle before the request is sent.
   EXPECT_TRUE(eventually([&] {
     auto client = connect();
     return client.send(kGet) && client.receive_until("\r\n").starts_with("HTTP/1.1 200 ");

@@ -41,7 +41,7 @@ std::string event_line(int number) {
          std::to_string(number) + "\"}}}\n";
 }
 
-// Files of a pod's service account, and a client that reads them by a clock that tests move.
+// The files of a pod's service account, and a client that reads them. Tests set its clock.
 class HttpsTest : public testing::Test {
  protected:
   HttpsTest() { std::filesystem::create_directories(directory_); }
@@ -90,7 +90,7 @@ class HttpsTest : public testing::Test {
   std::optional<rest::RestClient> rest_;
 };
 
-TEST_F(HttpsTest, CallsShareAConnectionAndSayWhoTheyAre) {
+TEST_F(HttpsTest, CallsShareAConnectionAndIdentifyThemselves) {
   write("token", "secret");
   connection_.user.token_file = path("token");
   std::string authorization;
@@ -112,7 +112,8 @@ TEST_F(HttpsTest, CallsShareAConnectionAndSayWhoTheyAre) {
   EXPECT_EQ(authorization, "Bearer secret");
   EXPECT_EQ(agent, "tester/1");
   EXPECT_EQ(body, R"({"metadata":{"name":"a","namespace":"s"}})");
-  // The library keeps a connection a moment after the answer: the next call may need another one.
+  // The library returns a connection a moment after the answer, so the next call may need another
+  // one.
   EXPECT_LT(server_->connections(), 10);
 }
 
@@ -128,7 +129,7 @@ TEST_F(HttpsTest, StatusObjectsAreTypedFailures) {
   EXPECT_EQ(answer.error().message, "busy");
 }
 
-TEST_F(HttpsTest, AServerOfAnotherAuthorityIsNotTalkedTo) {
+TEST_F(HttpsTest, RejectsAServerOfAnotherAuthority) {
   const Authority other("other");
   serve(say_ok);
   server_->use(other.issue("kube.test"));
@@ -136,7 +137,7 @@ TEST_F(HttpsTest, AServerOfAnotherAuthorityIsNotTalkedTo) {
   ASSERT_TRUE(failed(answer, Reason::Unreachable)) << answer.ok();
 }
 
-TEST_F(HttpsTest, AServerOfAnotherNameIsNotTalkedToUnlessThatNameIsExpected) {
+TEST_F(HttpsTest, RejectsAServerOfAnUnexpectedName) {
   serve(say_ok);
   HttpsOptions options;
   options.tls_server_name = "elsewhere.test";
@@ -145,7 +146,7 @@ TEST_F(HttpsTest, AServerOfAnotherNameIsNotTalkedToUnlessThatNameIsExpected) {
   EXPECT_TRUE(get(client(options)).ok());
 }
 
-TEST_F(HttpsTest, ANewAuthorityIsTakenUpWithoutARestart) {
+TEST_F(HttpsTest, UsesANewAuthorityWithoutARestart) {
   const Authority second("second");
   serve(say_ok);
   auto& api = client();
@@ -161,7 +162,7 @@ TEST_F(HttpsTest, ANewAuthorityIsTakenUpWithoutARestart) {
   EXPECT_TRUE(answer.ok()) << answer.error().message;
 }
 
-TEST_F(HttpsTest, ATokenThatWasReplacedIsUsedAndARefusedOneIsReadAnew) {
+TEST_F(HttpsTest, UsesAReplacedTokenAndRereadsARefusedOne) {
   write("token", "one");
   connection_.user.token_file = path("token");
   std::atomic<bool> is_refusing{false};
@@ -208,13 +209,13 @@ TEST_F(HttpsTest, AClientCertificateThatWasReplacedMakesANewConnection) {
   EXPECT_EQ(seen, "two");
 }
 
-TEST_F(HttpsTest, FilesThatCannotBeUsedAreSaidSo) {
+TEST_F(HttpsTest, ReportsUnusableFiles) {
   serve(say_ok);
   write("ca.crt", "no certificate");
   EXPECT_TRUE(failed(get(client()), Reason::Misconfigured));
 }
 
-TEST_F(HttpsTest, NobodyListeningIsTold) {
+TEST_F(HttpsTest, ReportsThatNothingListens) {
   serve(say_ok);
   HttpsOptions options;
   options.server = server_->url();
@@ -224,7 +225,7 @@ TEST_F(HttpsTest, NobodyListeningIsTold) {
   EXPECT_FALSE(answer.error().is_outcome_unknown);
 }
 
-TEST_F(HttpsTest, AnAnswerThatDoesNotComeInTimeIsAnUnknownOutcome) {
+TEST_F(HttpsTest, ALateAnswerIsAnUnknownOutcome) {
   serve([](Conversation& request) {
     request.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{");
     request.linger();
@@ -235,7 +236,7 @@ TEST_F(HttpsTest, AnAnswerThatDoesNotComeInTimeIsAnUnknownOutcome) {
   EXPECT_TRUE(answer.error().is_outcome_unknown);
 }
 
-TEST_F(HttpsTest, AnAnswerThatIsCutIsAnUnknownOutcome) {
+TEST_F(HttpsTest, ACutAnswerIsAnUnknownOutcome) {
   serve([](Conversation& request) {
     request.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{");
     return false;
@@ -245,7 +246,7 @@ TEST_F(HttpsTest, AnAnswerThatIsCutIsAnUnknownOutcome) {
   EXPECT_TRUE(answer.error().is_outcome_unknown);
 }
 
-TEST_F(HttpsTest, AnAnswerThatIsTooLongIsRefused) {
+TEST_F(HttpsTest, ATooLongAnswerIsRefused) {
   serve([](Conversation& request) {
     request.answer(200, "{\"x\":\"" + std::string(300'000, 'x') + "\"}");
     return true;
@@ -257,7 +258,7 @@ TEST_F(HttpsTest, AnAnswerThatIsTooLongIsRefused) {
   EXPECT_TRUE(get(client(options)).ok());
 }
 
-TEST_F(HttpsTest, AServerThatLiesIsAFailure) {
+TEST_F(HttpsTest, AMalformedAnswerIsAFailure) {
   for (const std::string text :
        {"nonsense\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"}) {
     serve([text](Conversation& request) {
@@ -268,7 +269,7 @@ TEST_F(HttpsTest, AServerThatLiesIsAFailure) {
   }
 }
 
-TEST_F(HttpsTest, AWatchOfTenThousandLinesComesWholeThroughASmallBuffer) {
+TEST_F(HttpsTest, ALongWatchPassesThroughASmallBuffer) {
   constexpr int kLines = 10'000;
   serve([](Conversation& request) {
     std::string text;
@@ -276,7 +277,7 @@ TEST_F(HttpsTest, AWatchOfTenThousandLinesComesWholeThroughASmallBuffer) {
     for (int i = 0; i < kLines; ++i) {
       text += event_line(i);
       if (i % 37 != 0 && i + 1 != kLines) continue;
-      // Chunks end anywhere.
+      // Chunks end at any place.
       const std::string all = std::exchange(text, {});
       request.send(chunk(all.substr(0, all.size() / 2)) + chunk(all.substr(all.size() / 2)));
     }
@@ -296,7 +297,7 @@ TEST_F(HttpsTest, AWatchOfTenThousandLinesComesWholeThroughASmallBuffer) {
   EXPECT_EQ((*watch)->next(fakes::kPatience)->what, WatchEvent::What::Ended);
 }
 
-TEST_F(HttpsTest, AWatchThatIsCutInTheMiddleOfALineGivesWhatWasWhole) {
+TEST_F(HttpsTest, AWatchCutInALineReturnsTheWholeLines) {
   serve([](Conversation& request) {
     request.send(kChunked + chunk(event_line(1) + event_line(2).substr(0, 20)));
     return false;
@@ -307,7 +308,7 @@ TEST_F(HttpsTest, AWatchThatIsCutInTheMiddleOfALineGivesWhatWasWhole) {
   EXPECT_TRUE(failed((*watch)->next(fakes::kPatience), Reason::Unreachable));
 }
 
-TEST_F(HttpsTest, ALineThatIsTooLongEndsAWatch) {
+TEST_F(HttpsTest, ATooLongLineEndsAWatch) {
   serve([](Conversation& request) {
     request.send(kChunked);
     while (request.send(chunk(std::string(10'000, 'x')))) {
@@ -319,7 +320,7 @@ TEST_F(HttpsTest, ALineThatIsTooLongEndsAWatch) {
   EXPECT_TRUE(failed((*watch)->next(fakes::kPatience), Reason::LimitExceeded));
 }
 
-TEST_F(HttpsTest, ASilentWatchIsNoFailureAndEndsWhenItIsCancelledOrTheProcessStops) {
+TEST_F(HttpsTest, ASilentWatchEndsByCancellationOrAStop) {
   serve([](Conversation& request) {
     request.send(kChunked + chunk(event_line(1)));
     request.linger();
@@ -339,7 +340,7 @@ TEST_F(HttpsTest, ASilentWatchIsNoFailureAndEndsWhenItIsCancelledOrTheProcessSto
   EXPECT_TRUE(failed(get(api), Reason::Cancelled));
 }
 
-TEST_F(HttpsTest, AWatchThatIsRefusedIsATypedFailure) {
+TEST_F(HttpsTest, ARefusedWatchIsATypedFailure) {
   serve([](Conversation& request) {
     request.answer(410, R"({"kind":"Status","reason":"Expired","message":"old","code":410})");
     return true;

@@ -99,7 +99,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Reads one request; nothing at the end of the connection. What is read too far stays in `ahead`.
+// Reads one request, or nothing at the end of the connection. Bytes read beyond it stay in `ahead`.
 std::optional<Conversation> read_request(SSL* tls, std::string& ahead) {
   std::array<char, 16384> piece{};
   const auto more = [&] {

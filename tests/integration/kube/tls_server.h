@@ -16,13 +16,13 @@
 
 namespace sightline::test {
 
-// A certificate and its key, PEM.
+// A certificate and its key, as PEM.
 struct Issued {
   std::string certificate;
   std::string key;
 };
 
-// A certificate authority with an own key.
+// A certificate authority with its own key.
 class Authority {
  public:
   explicit Authority(const std::string& name);
@@ -31,7 +31,7 @@ class Authority {
   Authority& operator=(const Authority&) = delete;
 
   [[nodiscard]] std::string certificate() const;
-  // For a server on the loopback interface, under that DNS name too, or for a client of that name.
+  // For a server on the loopback interface, also under that DNS name, or for a client of that name.
   [[nodiscard]] Issued issue(const std::string& name) const;
 
  private:
@@ -39,29 +39,31 @@ class Authority {
   std::unique_ptr<State> state_;
 };
 
-// A request and the bytes that are sent for it.
+// A request, and the bytes that are sent as its answer.
 struct Conversation {
   std::string method;
   std::string target;
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
-  std::string client;  // name in the client's certificate; empty: it showed none
+  // The name in the client's certificate. Empty: it showed no certificate.
+  std::string client;
   int connection = 0;  // counted from 1
-  // False: the client has gone.
+  // Returns false if the client has left.
   std::function<bool(std::string_view bytes)> send;
-  // Waits until the server stops or the client has gone.
+  // Waits until the server stops or the client has left.
   std::function<void()> linger;
 
   void answer(int status, std::string_view body, std::string_view headers = {}) const;
 };
 
-// An HTTP/1.1 server over TLS, a thread for each connection. After what the handler did, the
-// connection stays open if it returned true.
+// An HTTP/1.1 server over TLS, with a thread for each connection. A connection stays open if its
+// handler returned true.
 class TlsServer {
  public:
   using Handle = std::function<bool(Conversation&)>;
 
-  // client_authority: who signs certificates of clients, PEM; empty: they are not asked for one.
+  // client_authority is the PEM of the authority of client certificates. Empty: clients need no
+  // certificate.
   TlsServer(const Issued& own, const std::string& client_authority, Handle handle);
   ~TlsServer();
   TlsServer(const TlsServer&) = delete;
@@ -69,7 +71,7 @@ class TlsServer {
 
   [[nodiscard]] std::string url(const std::string& host = "127.0.0.1") const;
   [[nodiscard]] int connections() const { return connections_; }
-  // New connections see this certificate.
+  // New connections get this certificate.
   void use(const Issued& own);
 
  private:
@@ -82,7 +84,7 @@ class TlsServer {
   std::uint16_t port_ = 0;
   std::atomic<int> connections_{0};
   std::atomic<bool> is_stopping_{false};
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // for all that follows
   Issued own_;
   std::set<int> sockets_;
   std::vector<std::jthread> threads_;

@@ -27,7 +27,7 @@ std::string body_of(std::uint64_t generation, std::size_t workers) {
   return body + "]}";
 }
 
-// The lists of one router, and what brings them to others.
+// The lists of one router, and their exchange with others.
 struct Router {
   Router(const NatsServer& server, std::uint64_t number, const envelope::SealScope& scope = {})
       : instance(number),
@@ -89,13 +89,13 @@ struct Router {
   std::unique_ptr<ListsExchange> exchange;
 };
 
-TEST(ListsOverNats, AloneARouterHasTheFilesWorkers) {
+TEST(ListsOverNats, ALoneRouterUsesTheFilesWorkers) {
   const NatsServer server;
   const Router router(server, 1);
   EXPECT_TRUE(router.comes_to(lists::Source::File, 1));
 }
 
-TEST(ListsOverNats, ARestartedRouterHasTheNewestOfItsPeersAndNeverTheFiles) {
+TEST(ListsOverNats, ARestartedRouterUsesItsPeersNewestList) {
   const NatsServer server;
   Router first(server, 1);
   Router second(server, 2);
@@ -105,13 +105,13 @@ TEST(ListsOverNats, ARestartedRouterHasTheNewestOfItsPeersAndNeverTheFiles) {
   EXPECT_TRUE(restarted.comes_to(lists::Source::Peers, 10'000));
   const std::string text = restarted.metrics.scrape();
   EXPECT_EQ(text.find("sightline_worker_list_source{source=\"file\"} 1"), std::string::npos);
-  // Who learns of the newer generation has it soon.
+  // A router that receives the newer generation's number fetches its list soon.
   first.announced = 5;
   EXPECT_TRUE(first.comes_to(lists::Source::Peers, 10'000));
   EXPECT_EQ(first.lists.in_force()->pushed->digest, second.lists.in_force()->pushed->digest);
 }
 
-TEST(ListsOverNats, WhatSomebodyWithoutTheKeyOrOfAnotherModelSaysIsCountedAndNotHeard) {
+TEST(ListsOverNats, CountsAndIgnoresMessagesOfOtherKeysAndModels) {
   const NatsServer server;
   Router other_model(server, 1, {.scope = {}, .revision = "0", .fingerprint = "other"});
   other_model.push(body_of(7, 2));
@@ -124,7 +124,7 @@ TEST(ListsOverNats, WhatSomebodyWithoutTheKeyOrOfAnotherModelSaysIsCountedAndNot
   EXPECT_TRUE(router.counts("malformed"));
 }
 
-TEST(ListsOverNats, AListComesThroughServersThatTakeSmallMessagesOnly) {
+TEST(ListsOverNats, AListPassesServersThatTakeSmallMessages) {
   const NatsServer server("max_payload: 4096");
   Router first(server, 1);
   first.push(body_of(4, 1'000));
@@ -132,7 +132,7 @@ TEST(ListsOverNats, AListComesThroughServersThatTakeSmallMessagesOnly) {
   EXPECT_TRUE(second.comes_to(lists::Source::Peers, 1'000));
 }
 
-TEST(ListsOverNats, WhenNatsComesBackTheNewestListDoesToo) {
+TEST(ListsOverNats, TheNewestListArrivesWhenNatsReturns) {
   NatsServer server;
   Router first(server, 1);
   const Router second(server, 2);

@@ -26,7 +26,7 @@ const fleet::Booking kBooking{.prefill_tokens = 160, .blocks = 10, .block_size =
 
 using Routers = std::vector<std::unique_ptr<Router>>;
 
-// Each counts, beside its own, what every other one has booked, once.
+// Each router counts what every router has booked, once.
 bool all_agree(const Routers& routers) {
   return eventually([&] {
     fleet::Load sum;
@@ -48,7 +48,7 @@ bool nobody_counts_anything(const Routers& routers) {
   });
 }
 
-// A thread of requests for each router, until `during` returns. What they have booked stays.
+// Runs a thread of requests for each router until `during` returns. What they have booked stays.
 template <class During>
 void under_load(Routers& routers, std::vector<Requests>& requests, During during) {
   std::vector<WorkerThread> threads;
@@ -69,7 +69,7 @@ std::vector<Requests> requests_of(std::size_t routers) {
   return requests;
 }
 
-// The first router's requests go on meanwhile.
+// The first router's requests continue meanwhile.
 bool more_steps(const std::vector<Requests>& requests) {
   constexpr std::uint64_t kMore = 3'000;
   const std::uint64_t before = requests[0].steps();
@@ -84,7 +84,7 @@ Duration time_until(const std::function<bool()>& condition) {
 
 double ms_of(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-TEST(LoadExchange, ABookingAtOneRouterIsWeighedAtTheOthersAndItsEndToo) {
+TEST(LoadExchange, ABookingAndItsEndCountAtOtherRouters) {
   const NatsServer server;
   Routers routers;
   for (int i = 0; i < 3; ++i) {
@@ -107,7 +107,7 @@ TEST(LoadExchange, ABookingAtOneRouterIsWeighedAtTheOthersAndItsEndToo) {
   EXPECT_GT(routers[1]->value(R"(load_snapshots_total{direction="out"})"), 0);
 }
 
-TEST(LoadExchange, AKilledAndRestartedServerUnderLoadLeavesAllWithTheSameSum) {
+TEST(LoadExchange, RoutersAgreeAfterAServerRestartUnderLoad) {
   NatsServer server;
   Routers routers;
   for (int i = 0; i < 3; ++i) {
@@ -123,7 +123,7 @@ TEST(LoadExchange, AKilledAndRestartedServerUnderLoadLeavesAllWithTheSameSum) {
       server.start();
       EXPECT_TRUE(all_know_all(routers));
     }
-    // Away for so long that nobody counts any other.
+    // Away for so long that no router counts another.
     server.kill();
     for (const auto& router : routers) EXPECT_TRUE(router->knows(0));
     server.start();
@@ -135,7 +135,7 @@ TEST(LoadExchange, AKilledAndRestartedServerUnderLoadLeavesAllWithTheSameSum) {
   EXPECT_GE(routers[0]->value(R"(load_sources_gone_total{reason="silent"})"), 2);
 }
 
-TEST(LoadExchange, MessagesLostRepeatedLateAndReorderedLeaveAllWithTheSameSum) {
+TEST(LoadExchange, RoutersAgreeDespiteLostLateAndReorderedMessages) {
   const NatsServer server;
   Tap tap(server, 3, 20'262);
   ASSERT_TRUE(tap.is_connected());
@@ -165,7 +165,7 @@ TEST(LoadExchange, MessagesLostRepeatedLateAndReorderedLeaveAllWithTheSameSum) {
             << "; gaps seen " << gaps << ", late ones left aside " << late << '\n';
 }
 
-TEST(LoadExchange, OneThatFallsSilentCountsForThreeSecondsAndAgainWhenItSpeaks) {
+TEST(LoadExchange, ASilentRouterCountsForThreeSeconds) {
   const NatsServer server;
   Tap tap(server, 2, 1);
   ASSERT_TRUE(tap.is_connected());
@@ -178,7 +178,7 @@ TEST(LoadExchange, OneThatFallsSilentCountsForThreeSecondsAndAgainWhenItSpeaks) 
   ASSERT_TRUE(eventually([&] { return routers[0]->read().in_flight == 1; }));
   tap.mute(1, true);
   const Duration counted = time_until([&] { return routers[0]->read().in_flight == 0; });
-  // Its last word was at most a second ago.
+  // Its last message is at most a second old.
   EXPECT_GE(counted, 1'900ms);
   EXPECT_TRUE(routers[0]->knows(0));
   EXPECT_EQ(routers[1]->exchange->sources(), 1U) << "it hears";
@@ -187,7 +187,7 @@ TEST(LoadExchange, OneThatFallsSilentCountsForThreeSecondsAndAgainWhenItSpeaks) 
   std::cout << "counted for " << ms_of(counted) << " ms after it fell silent\n";
 }
 
-TEST(LoadExchange, OneThatStopsCountsNoMoreAtOnceAndItsSuccessorIsAnother) {
+TEST(LoadExchange, AStoppedRouterStopsCountingImmediately) {
   const NatsServer server;
   Routers routers;
   for (int i = 0; i < 2; ++i) {
@@ -200,7 +200,7 @@ TEST(LoadExchange, OneThatStopsCountsNoMoreAtOnceAndItsSuccessorIsAnother) {
   ASSERT_TRUE(eventually([&] { return routers[1]->read().in_flight == 2; }));
   routers[1]->exchange->stop();
   EXPECT_EQ(routers[1]->read(), routers[1]->own()) << "nobody else is weighed there either";
-  // The server has what it said, though its connection ends at once.
+  // The server has its last message, although its connection ends immediately.
   work.release();
   routers[1] = nullptr;
   EXPECT_TRUE(eventually([&] { return routers[0]->read().in_flight == 1; }));
@@ -212,7 +212,7 @@ TEST(LoadExchange, OneThatStopsCountsNoMoreAtOnceAndItsSuccessorIsAnother) {
   EXPECT_TRUE(eventually([&] { return routers[0]->read().in_flight == 2; }));
 }
 
-TEST(LoadExchange, OneThatDiesAndIsStartedAgainIsNotCountedTwiceForLongerThanThreeSeconds) {
+TEST(LoadExchange, ARestartedRouterCountsTwiceForAtMostThreeSeconds) {
   const NatsServer server;
   Tap tap(server, 3, 1);
   ASSERT_TRUE(tap.is_connected());
@@ -223,7 +223,7 @@ TEST(LoadExchange, OneThatDiesAndIsStartedAgainIsNotCountedTwiceForLongerThanThr
   ASSERT_TRUE(all_know_all(routers));
   auto lost = routers[1]->cells[0]->reserve(kBooking, system_clock().now());
   ASSERT_TRUE(eventually([&] { return routers[0]->read().in_flight == 1; }));
-  tap.mute(1, true);  // as by kill -9: it does not say that it ends
+  tap.mute(1, true);  // as by kill -9: it does not announce its end
   const Instant died = system_clock().now();
   const Router again(server, Tap::scope(2));
   const auto work = again.cells[0]->reserve(kBooking, system_clock().now());
@@ -234,10 +234,10 @@ TEST(LoadExchange, OneThatDiesAndIsStartedAgainIsNotCountedTwiceForLongerThanThr
   EXPECT_LT(system_clock().now() - died, 3s + 1s);
 }
 
-TEST(LoadExchange, ARestartedRouterHasTheWholeViewByWhatItAsksForAlone) {
+TEST(LoadExchange, ARestartedRouterGetsAllTotalsByItsRequest) {
   constexpr std::uint32_t kManyRanks = 1'000;
   const NatsServer server;
-  // Nobody tells all that it has unless asked.
+  // No router sends all its totals without a request.
   ExchangeOptions asked_only;
   asked_only.own.snapshot_interval = std::chrono::hours(1);
   asked_only.others.silent_after = std::chrono::hours(1);
@@ -267,7 +267,7 @@ TEST(LoadExchange, ARestartedRouterHasTheWholeViewByWhatItAsksForAlone) {
 }
 
 // Requests of many threads while the server neither reads nor answers.
-TEST(LoadExchange, AStuckServerLetsNoRequestWaitAndLosesNoChange) {
+TEST(LoadExchange, AStuckServerDelaysNoRequestAndLosesNoChange) {
   constexpr std::uint32_t kManyRanks = 1'000;
   constexpr int kThreads = 8;
   constexpr int kConcurrent = 4'096;
@@ -310,7 +310,7 @@ TEST(LoadExchange, AStuckServerLetsNoRequestWaitAndLosesNoChange) {
   EXPECT_LT(all.back(), 1'000);
 }
 
-TEST(LoadExchange, WhatOthersWriteWithoutTheKeyIsLeftAsideAndCounted) {
+TEST(LoadExchange, CountsAndIgnoresMessagesWithoutTheKey) {
   const NatsServer server;
   const Router router(server, std::string(kScope));
   const Router stranger(server, "default/other");
@@ -321,7 +321,7 @@ TEST(LoadExchange, WhatOthersWriteWithoutTheKeyIsLeftAsideAndCounted) {
   const std::string gone = load::encode(load::Gone{.instance = router.instance});
   std::string forged = sealer().seal(subject, gone);
   forged.back() ^= 1;
-  // NATS drops what comes before the router's subscription: all is said until it is heard.
+  // NATS drops messages before the router's subscription, so this repeats all until they arrive.
   EXPECT_TRUE(eventually([&] {
     stranger.connection->publish(subject, std::string(40, '\x09'));
     stranger.connection->publish(subject, "\x01");
@@ -335,7 +335,7 @@ TEST(LoadExchange, WhatOthersWriteWithoutTheKeyIsLeftAsideAndCounted) {
   EXPECT_EQ(router.exchange->sources(), 0U);
 }
 
-// Which reservations a router was told to end.
+// The reservations that a router should end.
 class Ended {
  public:
   Supersede callback() {
@@ -370,7 +370,7 @@ TEST(LoadExchange, AReservationTakenAtAnotherRouterEndsAtTheFirst) {
       eventually([&] { return first.value(R"(load_taken_total{where="elsewhere"})") >= 1; }));
 }
 
-TEST(LoadExchange, ATakingWhoseMessageIsLostIsHeardWithTheNextSnapshotOrWhenTheOtherIsBack) {
+TEST(LoadExchange, ALostTakeoverArrivesWithALaterSnapshot) {
   const NatsServer server;
   Tap tap(server, 2, 1);
   ASSERT_TRUE(tap.is_connected());
@@ -396,7 +396,7 @@ TEST(LoadExchange, ATakingWhoseMessageIsLostIsHeardWithTheNextSnapshotOrWhenTheO
   EXPECT_TRUE(eventually([&] { return ended.has(long_loss); }));
 }
 
-TEST(LoadExchange, ATakingWhoseLossNoGapShowsIsToldAgain) {
+TEST(LoadExchange, ALostTakeoverIsRepeatedWithoutAGap) {
   const NatsServer server;
   Tap tap(server, 2, 1);
   ASSERT_TRUE(tap.is_connected());
@@ -413,7 +413,7 @@ TEST(LoadExchange, ATakingWhoseLossNoGapShowsIsToldAgain) {
   EXPECT_TRUE(eventually([&] { return ended.has(name); }));
 }
 
-TEST(LoadExchange, ATakingOfARouterThatHasNotAnsweredEndsNothing) {
+TEST(LoadExchange, ATakeoverOfAnUnknownRouterEndsNothing) {
   const NatsServer server;
   Ended ended;
   const Router router(server, std::string(kScope), {.supersede = ended.callback()});
@@ -430,7 +430,7 @@ TEST(LoadExchange, ATakingOfARouterThatHasNotAnsweredEndsNothing) {
   EXPECT_FALSE(ended.has(name));
 }
 
-TEST(LoadExchange, ALossThatNatsTellsIsAGapAndEverythingIsAskedForAgain) {
+TEST(LoadExchange, ALossReportedByNatsRequestsAllTotals) {
   const NatsServer server(
       "authorization { default_permissions: { subscribe: { deny: \"sl.*.*.0.ask-load\" } }\n"
       "users: [ { user: any, password: any } ] }\nno_auth_user: any");
@@ -438,7 +438,7 @@ TEST(LoadExchange, ALossThatNatsTellsIsAGapAndEverythingIsAskedForAgain) {
   EXPECT_TRUE(eventually([&] { return router.value(R"(load_gaps_total{seen_by="nats"})") >= 1; }));
 }
 
-// What a router holds for callers, with the part of its selection API that takings concern.
+// What a router holds for frontends, with the part of its selection API for takeovers.
 class Held {
  public:
   explicit Held(const NatsServer& server)
@@ -477,11 +477,11 @@ class Held {
   leases::LeaseBook leases_ SL_GUARDED_BY(mutex_);
 
  public:
-  const Router router;  // ends before what its exchange asks
+  const Router router;  // ends before the objects that its exchange asks
 };
 
-// A booking whose taking waits to be sent meets the other's taking, in all orders.
-TEST(LoadExchange, AReservationTakenAtTwoRoutersAtOnceCountsAtOneExactly) {
+// A booking whose takeover waits to be sent meets the other's takeover, in all orders.
+TEST(LoadExchange, AReservationTakenTwiceCountsAtExactlyOneRouter) {
   constexpr std::uint64_t kNames = 2'000;
   const NatsServer server;
   Held a(server);
@@ -512,8 +512,8 @@ TEST(LoadExchange, AReservationTakenAtTwoRoutersAtOnceCountsAtOneExactly) {
       << " at neither, " << names_by_holders[2] << " at both";
 }
 
-// What nobody tells for good: the first router ends it by the caller's silence.
-TEST(LoadExchange, ATakingThatIsNeverHeardCountsTwiceUntilItsCallerWasSilentForLongEnough) {
+// A takeover never arrives: the first router ends its booking when the frontend is silent.
+TEST(LoadExchange, ALostTakeoverCountsTwiceUntilItsCallerExpires) {
   leases::LeaseBook first;
   Instant now{1'000s};
   const leases::Name name{.instance = "front", .number = 7, .attempt = 1};

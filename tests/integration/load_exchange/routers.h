@@ -31,7 +31,7 @@ inline envelope::Sealer sealer() {
           {.scope = "default/default", .revision = "0", .fingerprint = "f"}};
 }
 
-// What one run of a router process has for its load.
+// All parts of one run of a router process that concern its load.
 class Router {
  public:
   Router(const test::NatsServer& server, const std::string& scope, ExchangeOptions options = {},
@@ -62,13 +62,13 @@ class Router {
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  // Of all ranks, but for the work computed lately.
+  // Of all ranks, without recent work.
   [[nodiscard]] fleet::Load own() const { return sum(&fleet::LoadCell::own); }
   [[nodiscard]] fleet::Load read() const { return sum(&fleet::LoadCell::read); }
   [[nodiscard]] bool knows(std::size_t others) const {
     return test::eventually([&] { return exchange->sources() == others; });
   }
-  // Value of a series, "load_gaps_total{seen_by=\"sequence\"}"; -1: there is none.
+  // The value of a series, "load_gaps_total{seen_by=\"sequence\"}", -1 if it does not exist.
   [[nodiscard]] double value(const std::string& series) const {
     const std::string text = "\n" + metrics.scrape();
     const std::string wanted = "\nsightline_" + series + " ";
@@ -101,7 +101,7 @@ class Router {
   const Supersede supersede_;
 };
 
-// Requests that come, get their first token and end at random.
+// Requests that begin, get their first token and end at random.
 class Requests {
  public:
   explicit Requests(std::uint64_t seed) : rng_(seed) {}
@@ -132,8 +132,8 @@ class Requests {
   std::atomic<std::uint64_t> steps_ = 0;
 };
 
-// Routers of different scopes, who hear each other only by what this forwards: it opens, leaves
-// out, repeats and delays messages, and seals the rest anew.
+// Routers of different scopes, which receive each other's messages only through this. It opens,
+// drops, repeats and delays messages, and seals them again.
 class Tap {
  public:
   struct Faults {
@@ -172,12 +172,12 @@ class Tap {
     const MutexLock lock(mutex_);
     faults_ = faults;
   }
-  // Nothing of the router goes out; what others say it hears.
+  // Drops all messages of the router. It still receives those of others.
   void mute(std::size_t router, bool is_mute) {
     const MutexLock lock(mutex_);
     muted_[router] = is_mute;
   }
-  // Takings are left out, which no gap in the totals' numbers shows.
+  // Drops takeovers. The totals' numbers show no gap then.
   void drop_takings(bool drops) {
     const MutexLock lock(mutex_);
     drops_takings_ = drops;
@@ -202,7 +202,7 @@ class Tap {
       send();
     }
   }
-  // What is under way is in the place of its time.
+  // Messages under way are sorted by their time.
   void forward(const nats::Message& message) {
     const MutexLock lock(mutex_);
     const auto opened = sealer_.open(message.subject, message.payload);
@@ -249,7 +249,7 @@ class Tap {
   std::shared_ptr<nats::Inbox> inbox_;
   runtime::Metrics metrics_;
   std::unique_ptr<nats::Connection> connection_;
-  std::multiset<std::string> own_;  // the thread's: forwarded, and to be heard here too
+  std::multiset<std::string> own_;  // forwarded ones, which arrive here too. The thread's own.
   std::atomic<std::uint64_t> lost_ = 0;
   std::atomic<std::uint64_t> twice_ = 0;
   std::atomic<std::uint64_t> late_ = 0;

@@ -14,7 +14,7 @@ namespace {
 using test::eventually;
 using test::NatsServer;
 
-TEST(Connection, WhatOnePublishesAfterConnectedTheOtherHears) {
+TEST(Connection, MessagesAfterConnectedReachTheOther) {
   const NatsServer server;
   Peer reader(server.url());
   Peer writer(server.url());
@@ -27,7 +27,7 @@ TEST(Connection, WhatOnePublishesAfterConnectedTheOtherHears) {
   EXPECT_EQ(writer.connection->trouble(), "");
 }
 
-TEST(Connection, AKilledServerIsToldAndAfterItsReturnSubjectsAreHeardAgain) {
+TEST(Connection, ReportsAKilledServerAndResubscribesAfterItsReturn) {
   NatsServer server;
   Peer peer(server.url());
   peer.connection->subscribe("a", peer.inbox);
@@ -44,7 +44,7 @@ TEST(Connection, AKilledServerIsToldAndAfterItsReturnSubjectsAreHeardAgain) {
   EXPECT_EQ(peer.next(), "fresh");
 }
 
-TEST(Connection, ASubjectAddedWhileConnectedIsConfirmedByItself) {
+TEST(Connection, ConfirmsASubjectAddedWhileConnected) {
   const NatsServer server;
   Peer peer(server.url());
   peer.connection->subscribe("a", peer.inbox);
@@ -98,7 +98,7 @@ TEST(Connection, AMessageLargerThanTheServerTakesIsRefused) {
   EXPECT_TRUE(peer.connection->connected());
 }
 
-TEST(Connection, WhatASlowReaderMissesIsALossInItsPlace) {
+TEST(Connection, MissedMessagesAreALossInOrder) {
   const NatsServer server;
   Inbox::Limits limits;
   limits.messages_max = 2;

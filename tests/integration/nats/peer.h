@@ -24,7 +24,7 @@ struct Peer {
     if (made.ok()) connection = std::move(*made);
   }
 
-  // The next event in short: the payload of a message, "+", "-", "lost N".
+  // The next event in short: the payload of a message, "+", "-" or "lost N".
   std::string next() {
     const auto event = inbox->take(system_clock().now() + std::chrono::seconds(40));
     if (!event) return "nothing";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What a server and a process show each other: certificates, nkeys, JWTs.
+// How a server and a process authenticate: certificates, nkeys, JWTs.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +19,7 @@ namespace {
 using test::eventually;
 using test::NatsServer;
 
-// Files made once for all tests of the program, by nats_secrets.py.
+// Files that nats_secrets.py makes once for all tests of the program.
 class Secrets {
  public:
   static const Secrets& get() {
@@ -78,21 +78,21 @@ std::string secure_url(const NatsServer& server, const std::string& host) {
   return "tls://" + host + url.substr(url.rfind(':'));
 }
 
-// It hears its own words.
+// It receives its own messages.
 bool works(Peer& peer) {
   peer.connection->subscribe("sl.a.b.test", peer.inbox);
   if (peer.next() != "+") return false;
   return peer.connection->publish("sl.a.b.test", "word") && peer.next() == "word";
 }
 
-// It has tried, and says why it has no connection.
+// It has tried to connect, and reports why it could not.
 bool is_refused(const Peer& peer) {
   const bool has_tried =
       eventually([&] { return peer.connection->trouble() != "not yet connected"; });
   return has_tried && !peer.connection->connected();
 }
 
-TEST(Secrets, AServerWhoseCertificateOurAuthoritySignedIsTrustedByNameAndByAddress) {
+TEST(Secrets, TrustsAServerOfOurAuthorityByNameAndAddress) {
   const NatsServer server(tls_config("server", false));
   for (const std::string host : {"localhost", "127.0.0.1"}) {
     Peer peer(secure_url(server, host), with_ca("ca"));
@@ -108,19 +108,19 @@ TEST(Secrets, AServerOfAnotherAuthorityIsNotTrusted) {
   EXPECT_TRUE(is_refused(by_system)) << "the system knows no such authority";
 }
 
-TEST(Secrets, AServerWithTheCertificateOfAnotherHostIsNotTrusted) {
+TEST(Secrets, RejectsAServerWithAnotherHostsCertificate) {
   const NatsServer server(tls_config("elsewhere", false));
   const Peer peer(secure_url(server, "localhost"), with_ca("ca"));
   EXPECT_TRUE(is_refused(peer));
 }
 
-TEST(Secrets, AServerWithoutTlsIsNotTrustedWhereTlsIsAskedFor) {
+TEST(Secrets, RejectsAServerWithoutTlsIfTlsIsConfigured) {
   const NatsServer server;
   const Peer peer(secure_url(server, "localhost"), with_ca("ca"));
   EXPECT_TRUE(is_refused(peer));
 }
 
-TEST(Secrets, AServerThatAsksForACertificateTakesOursAndNoOther) {
+TEST(Secrets, AServerAcceptsOnlyOurClientCertificate) {
   const NatsServer server(tls_config("server", true));
   Peer peer(secure_url(server, "localhost"), with_certificate("client"));
   EXPECT_TRUE(works(peer)) << peer.connection->trouble();
@@ -130,7 +130,7 @@ TEST(Secrets, AServerThatAsksForACertificateTakesOursAndNoOther) {
   EXPECT_TRUE(is_refused(stranger));
 }
 
-TEST(Secrets, ACertificateThatIsMendedIsUsedWithoutARestart) {
+TEST(Secrets, UsesACorrectedCertificateWithoutARestart) {
   const NatsServer server(tls_config("server", true));
   contract::NatsSettings settings = with_certificate("stranger");
   for (std::string* file : {&settings.cert_file, &settings.key_file}) {
@@ -147,7 +147,7 @@ TEST(Secrets, ACertificateThatIsMendedIsUsedWithoutARestart) {
   EXPECT_TRUE(works(peer)) << peer.connection->trouble();
 }
 
-TEST(Secrets, AnNkeyThatTheServerKnowsIsTakenAndAnotherIsNot) {
+TEST(Secrets, AServerAcceptsOnlyAKnownNkey) {
   const NatsServer server(Secrets::get().text("nkey.conf"));
   contract::NatsSettings settings;
   settings.nkey_file = Secrets::get().file("user.nk");
@@ -161,7 +161,7 @@ TEST(Secrets, AnNkeyThatTheServerKnowsIsTakenAndAnotherIsNot) {
   EXPECT_TRUE(is_refused(Peer(server.url())));
 }
 
-TEST(Secrets, AUserOfAnAccountSpeaksAndHearsWhatItsJwtPermits) {
+TEST(Secrets, AJwtUserUsesOnlyPermittedSubjects) {
   const NatsServer server(Secrets::get().text("jwt.conf"));
   contract::NatsSettings settings;
   settings.credentials_file = Secrets::get().file("user.creds");
@@ -176,7 +176,7 @@ TEST(Secrets, AUserOfAnAccountSpeaksAndHearsWhatItsJwtPermits) {
   EXPECT_TRUE(is_refused(Peer(server.url())));
 }
 
-TEST(Secrets, AJwtWhoseSeedIsAnotherOnesIsRefused) {
+TEST(Secrets, AJwtWithAnotherSeedIsRefused) {
   const NatsServer server(Secrets::get().text("jwt.conf"));
   std::string text = Secrets::get().text("user.creds");
   const std::string other = Secrets::get().text("other.nk");

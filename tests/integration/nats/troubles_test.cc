@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// A server that freezes, a reader that it cuts off, more than can be sent; two connections at once.
+// A server that freezes, a reader that it disconnects, more messages than can be sent, and two
+// connections at the same time.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -31,7 +32,7 @@ using test::NatsServer;
 
 double ms_of(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-TEST(Troubles, AFrozenServerIsSeenLostByItsUnansweredPingsAndFoundAgain) {
+TEST(Troubles, DetectsAFrozenServerByPingsAndReconnects) {
   NatsServer server;
   Peer peer(server.url());
   peer.connection->subscribe("a", peer.inbox);
@@ -40,7 +41,7 @@ TEST(Troubles, AFrozenServerIsSeenLostByItsUnansweredPingsAndFoundAgain) {
   const Instant frozen = system_clock().now();
   EXPECT_EQ(peer.next(), "-");
   const Duration seen = system_clock().now() - frozen;
-  // Two pings may be unanswered; at the third one's time it is lost.
+  // Two pings may be unanswered. At the time of the third one the connection is lost.
   EXPECT_GE(seen, 20s);
   EXPECT_LE(seen, 32s);
   EXPECT_TRUE(peer.connection->away_since());
@@ -68,20 +69,20 @@ Filled fill(Connection& connection) {
   return filled;
 }
 
-TEST(Troubles, WhatAFrozenServerDoesNotTakeIsRefusedCountedAndALossOfTheConnection) {
+TEST(Troubles, AFrozenServerCausesRefusedMessagesAndALostConnection) {
   NatsServer server;
   Peer peer(server.url());
   peer.connection->subscribe("a", peer.inbox);
   ASSERT_EQ(peer.next(), "+");
-  // On a busy machine the write that waits may be given up before so much was published that the
-  // next is refused: then once more.
+  // On a busy machine the waiting write may end before a publication is refused. Then it is tried
+  // again.
   bool is_full = false;
   for (int attempts = 0; !is_full && attempts < 20; ++attempts) {
     server.freeze();
     const Filled filled = fill(*peer.connection);
     EXPECT_LE(filled.taken << 20U, 2 * Connection::kWaitingBytesMax);
     is_full = peer.has("reason=\"waiting-full\"} 1");
-    // The write that waits is given up: a gap, not silence.
+    // The waiting write is dropped and reported as a gap.
     EXPECT_EQ(peer.next(), "-");
     server.thaw();
     EXPECT_EQ(peer.next(), "+");
@@ -93,8 +94,8 @@ TEST(Troubles, WhatAFrozenServerDoesNotTakeIsRefusedCountedAndALossOfTheConnecti
   EXPECT_EQ(peer.next(), "x");
 }
 
-// Stands between one client at a time and the server; held, it reads nothing of what the server
-// sends.
+// A link between one client at a time and the server. While it is held, it reads nothing from the
+// server.
 class SlowLink {
  public:
   explicit SlowLink(const NatsServer& server)
@@ -134,7 +135,7 @@ class SlowLink {
     pollfd one{.fd = socket_fd, .events = POLLIN, .revents = 0};
     return poll(&one, 1, 5) > 0;
   }
-  // False: the connection ended.
+  // Returns false if the connection ended.
   static bool carry(int from, int to) {
     if (!is_readable(from)) return true;
     std::array<char, 1U << 16U> piece{};
@@ -162,8 +163,8 @@ class SlowLink {
   std::optional<WorkerThread> thread_;
 };
 
-// Nothing is lost in silence: where a message is missing, something stands in its place.
-TEST(Troubles, AReaderThatTheServerCutsOffIsToldOfAGap) {
+// No loss is silent: each missing message leaves a mark in its place.
+TEST(Troubles, ADisconnectedSlowReaderGetsAGap) {
   const NatsServer server("max_payload: 150000\nmax_pending: 200000\nwrite_deadline: \"1s\"");
   SlowLink link(server);
   Peer reader(link.url());
@@ -174,7 +175,7 @@ TEST(Troubles, AReaderThatTheServerCutsOffIsToldOfAGap) {
   ASSERT_TRUE(writer.connection->publish("a", "0"));
   EXPECT_EQ(reader.next(), "0");
   link.hold(true);
-  // Far more than the sockets between them hold.
+  // Far more than the sockets on the way hold.
   const std::string filling(100'000, 'x');
   constexpr int kFar = 300;
   for (int i = 1; i <= kFar; ++i) {
@@ -203,7 +204,7 @@ TEST(Troubles, AReaderThatTheServerCutsOffIsToldOfAGap) {
   EXPECT_EQ(reader.next(), "after");
 }
 
-TEST(Troubles, TwoConnectionsOfAProcessBothSpeakAndAFloodOfEventsHoldsUpNoQuestion) {
+TEST(Troubles, AFloodOfEventsDelaysNoQuestion) {
   const NatsServer server;
   Peer control(server.url());
   Peer events(server.url(), {}, {}, Sending::InBatches);
@@ -227,8 +228,8 @@ TEST(Troubles, TwoConnectionsOfAProcessBothSpeakAndAFloodOfEventsHoldsUpNoQuesti
   std::cout << "a question beside " << kEvents << " events: " << ms_of(answered) << " ms\n";
 }
 
-// NATS' receiving thread may be at a message of just that subject.
-TEST(Troubles, SubjectsAndConnectionsMayEndInAFloodOfTheirMessages) {
+// NATS's receiving thread may be at a message of just this subject.
+TEST(Troubles, SubjectsAndConnectionsCanEndDuringAFlood) {
   const NatsServer server;
   Peer writer(server.url(), {}, {}, Sending::InBatches);
   ASSERT_TRUE(eventually([&] { return writer.connection->connected(); }));

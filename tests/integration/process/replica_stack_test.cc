@@ -23,7 +23,7 @@ struct Process {
     if (made.ok()) stack = std::move(*made);
   }
 
-  // Why the other does not fit, as this one sees it; "fits", or "" while it is not seen.
+  // Why the other does not fit, as this one sees it. "fits" if it does, "" while it is not seen.
   [[nodiscard]] std::string view_of(const Process& other) const {
     for (const auto& member : stack->membership().members()) {
       if (member.told.instance != other.stack->instance()) continue;
@@ -65,7 +65,7 @@ TEST(ReplicaStack, OneModelIsOneDeployment) {
             envelope::Refusal::WrongTag);
 }
 
-TEST(ReplicaStack, WhoStopsIsNotThereAnyMore) {
+TEST(ReplicaStack, AStoppedProcessLeavesTheMembers) {
   const NatsServer server;
   const Process a(options_of(server, "m"));
   const Process b(options_of(server, "m"));
@@ -75,7 +75,7 @@ TEST(ReplicaStack, WhoStopsIsNotThereAnyMore) {
   EXPECT_TRUE(eventually([&] { return a.view_of(b).empty(); }));
 }
 
-TEST(ReplicaStack, NeedsAServerThatCouldBeOne) {
+TEST(ReplicaStack, RefusesAnAddressOfAnotherProtocol) {
   auto options = options_of(NatsServer(), "m");
   options.nats.urls = "http://host";
   const Process process(options);

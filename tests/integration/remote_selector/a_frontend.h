@@ -19,7 +19,7 @@
 #include "tests/fakes/run_task.h"
 #include "tests/support/told_fleet.h"
 
-// A frontend's selector, and routers on ports of their own, for tests.
+// A frontend's selector, and routers on their own ports, for tests.
 namespace sightline::remote_selector {
 
 inline constexpr std::uint32_t kBlockSize = test::ToldFleet::kBlockSize;
@@ -28,7 +28,7 @@ inline std::vector<keys::BlockKey> some_keys() {
   return {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}};
 }
 
-// A router of the workers a and b, which holds the prompt on b, on a port of its own.
+// A router of the workers a and b on its own port. It holds the prompt on b.
 class RouterAtPort {
  public:
   explicit RouterAtPort(const std::string& identity = "k", std::uint16_t port = 0,
@@ -71,7 +71,7 @@ class RouterAtPort {
   index::ExactIndex index;
   index::RemovalJournal removals;
   Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
-  std::atomic<std::uint64_t> predicted = 0;  // of the answer that was compared last
+  std::atomic<std::uint64_t> predicted = 0;  // of the last compared answer
   keys::Scheme scheme{contract::development_identity_key()};
   selection::LocalSelector selector{
       {.settings = settings,
@@ -92,7 +92,7 @@ class AFrontend : public testing::Test {
   Duration call_time = RemoteSelector::Options{}.call_time;
   Duration ask_time = RemoteSelector::Options{}.ask_time;
 
-  // Until one of the routers, if any is to be, has told what is served.
+  // Waits until one of the routers has reported its models, if one should.
   void ask_of(const std::vector<http::ServerAddress>& routers, bool is_found = true) {
     selector = std::make_unique<RemoteSelector>(
         RemoteSelector::Options{.routers = routers,
@@ -132,7 +132,7 @@ class AFrontend : public testing::Test {
   }
 
   IoPool pool{{.io_threads = 2, .compute_threads = 0}};
-  // The name "routers" has two addresses, others have none.
+  // The name "routers" has two addresses, other names have no address.
   static void look_up(const std::string& name, const hosts::Lookup::Done& done) {
     if (name != "routers") return done({.addresses = {}, .trouble = hosts::LookupFailure::Unknown});
     done({.addresses = {asio::ip::make_address("127.0.0.1"), asio::ip::make_address("127.0.0.2")}});
@@ -140,7 +140,7 @@ class AFrontend : public testing::Test {
 
   hosts::Lookup names{{}, look_up, system_clock(), nullptr};
   runtime::Metrics metrics;
-  // What it keeps open to routers goes when the pool has stopped.
+  // Its open connections to routers end when the pool has stopped.
   void stop() {
     if (!selector) return;
     selector->stop();

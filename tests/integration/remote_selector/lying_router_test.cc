@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What a router may answer that is not as it should be, or not at all.
+// Wrong answers of a router, and missing ones.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -34,7 +34,7 @@ std::string served_json(std::uint32_t block_size = kBlockSize) {
   return selection_json::write_told(told);
 }
 
-// What a router says of itself is good; to the rest it answers as the test says.
+// A router with good reports about itself. To other requests it answers as the test says.
 class LyingRouter {
  public:
   using Answer = std::function<http::Response(const http::Request&)>;
@@ -86,7 +86,8 @@ std::string reservation_in(const http::Request& request) {
 
 class ARouterThatLies : public AFrontend {
  protected:
-  // Beside it is a good one; until the lying one was asked. What the client gets is the good one's.
+  // A good router runs beside it. Repeats until the lying one was asked. The client always gets the
+  // good one's answer.
   void expect_passed_over(const LyingRouter& liar, const std::string& trouble,
                           ErrorCode code = ErrorCode::Unavailable) {
     RouterAtPort good;
@@ -96,7 +97,7 @@ class ARouterThatLies : public AFrontend {
       ASSERT_TRUE(selected.ok()) << selected.error().message;
       EXPECT_EQ(selected->worker, "b");
       EXPECT_EQ(selected->overlap_blocks, 10U);
-      // Another frontend, that may have the other router first.
+      // Another frontend may ask the other router first.
       if (liar.asked == 0) restart({liar.address(), good.address()});
     }
     EXPECT_GT(liar.asked, 0);
@@ -117,25 +118,25 @@ class ARouterThatLies : public AFrontend {
   }
 };
 
-TEST_F(ARouterThatLies, RubbishIsPassedOver) {
+TEST_F(ARouterThatLies, GarbageIsSkipped) {
   const LyingRouter liar([](const auto&) { return json_of(200, "{\"worker\":["); });
   expect_passed_over(liar, "answers what is no selection");
 }
 
-TEST_F(ARouterThatLies, ASelectionUnderAnotherNameIsPassedOver) {
+TEST_F(ARouterThatLies, ASelectionUnderAnotherNameIsSkipped) {
   const LyingRouter liar([](const auto&) { return json_of(200, selection_json_of("\"x.1.0\"")); });
   expect_passed_over(liar, "`reservation` must be f");
 }
 
-TEST_F(ARouterThatLies, AHostThatIsNoneIsPassedOver) {
+TEST_F(ARouterThatLies, AnInvalidHostIsSkipped) {
   const LyingRouter liar([](const http::Request& request) {
     return json_of(200, selection_json_of(reservation_in(request), "b\\r\\nx: y"));
   });
   expect_passed_over(liar, "`host`");
 }
 
-// A counter that it feeds would keep any number for good.
-TEST_F(AFrontend, ARouterThatCountsMoreBlocksThanThePromptHasIsHeldToThePrompt) {
+// A counter that it raised would keep any number for good.
+TEST_F(AFrontend, LimitsARoutersBlocksToThePrompt) {
   const LyingRouter router([](const http::Request& request) {
     if (request.path() == "/reservations") return json_of(200, "{}");
     std::string body = selection_json_of(reservation_in(request));
@@ -152,14 +153,14 @@ TEST_F(AFrontend, ARouterThatCountsMoreBlocksThanThePromptHasIsHeldToThePrompt) 
   EXPECT_EQ(selected->block_size, kBlockSize);
 }
 
-TEST_F(ARouterThatLies, AnAnswerWithoutEndIsPassedOver) {
+TEST_F(ARouterThatLies, AnEndlessAnswerIsSkipped) {
   const LyingRouter liar([](const auto&) {
     return json_of(200, "{\"worker\":\"" + std::string(Caller::kShortAnswerBytesMax, 'x'));
   });
   expect_passed_over(liar, "");
 }
 
-TEST_F(ARouterThatLies, AStrangersServerIsPassedOver) {
+TEST_F(ARouterThatLies, AnotherKindOfServerIsSkipped) {
   const LyingRouter liar([](const auto&) { return json_of(404, "no such page"); });
   expect_passed_over(liar, "status 404");
 }
@@ -176,8 +177,8 @@ TEST_F(ARouterThatLies, OtherKeysAreNamedAndNothingIsBooked) {
       << metrics.scrape();
 }
 
-// A client whose keys are made anew by what is served then has its answer.
-TEST_F(AFrontend, KeysThatAreOutOfDateAreSaidToBeWhenTheNewBlockSizeIsKnown) {
+// A client whose keys are computed again with the new block size then gets its answer.
+TEST_F(AFrontend, ReportsOutdatedKeysWhenTheNewBlockSizeIsKnown) {
   std::atomic<int> choices = 0;
   const LyingRouter router(
       [&](const http::Request& request) {
@@ -195,7 +196,7 @@ TEST_F(AFrontend, KeysThatAreOutOfDateAreSaidToBeWhenTheNewBlockSizeIsKnown) {
   EXPECT_EQ(choices, 1) << "the same keys are not sent again";
 }
 
-TEST_F(ARouterThatLies, AnExplanationThatIsNoneIsNotTheClientsFault) {
+TEST_F(ARouterThatLies, AnInvalidExplanationIsNotTheClientsFault) {
   const LyingRouter liar([](const auto&) { return json_of(200, "{}"); });
   ask_of({liar.address()});
   Result<selection::Explanation> result = Error{};
@@ -209,7 +210,7 @@ TEST_F(ARouterThatLies, AnExplanationThatIsNoneIsNotTheClientsFault) {
   EXPECT_EQ(result.error().blame, Blame::Internal);
 }
 
-TEST_F(ARouterThatLies, NotModifiedOfNothingIsNoReasonToAskWithoutPause) {
+TEST_F(ARouterThatLies, AnUnexpectedNotModifiedCausesNoFastPolling) {
   const LyingRouter liar([](const auto&) { return json_of(200, "{}"); },
                          [](const auto&) { return http::Response{.status = 304}; });
   ask_of({liar.address()}, false);
@@ -221,7 +222,7 @@ TEST_F(ARouterThatLies, NotModifiedOfNothingIsNoReasonToAskWithoutPause) {
   EXPECT_LT(liar.polls, 1000) << "once an interval";
 }
 
-TEST_F(ARouterThatLies, MoreOverlapThanThePromptHasCountsAsAllOfIt) {
+TEST_F(ARouterThatLies, LimitsOverlapToThePrompt) {
   const LyingRouter liar([](const http::Request& request) {
     std::string body = selection_json_of(reservation_in(request));
     for (const std::string name : {R"("overlap_blocks":)", R"("prompt_blocks":)"}) {
@@ -253,7 +254,7 @@ TEST_F(ARouterThatLies, ARefusedNoteIsDroppedAndTheRouterStaysWell) {
   EXPECT_FALSE(selector->holdings().has_notes(1));
 }
 
-TEST_F(AFrontend, AClientsBytesThatAreNoTextKeepNobodyFromReleasing) {
+TEST_F(AFrontend, ReleasesDespiteBrokenUtf8OfAClient) {
   RouterAtPort router;
   ask_of({router.address()});
   const auto selected = select();
@@ -269,7 +270,7 @@ TEST_F(AFrontend, AClientsBytesThatAreNoTextKeepNobodyFromReleasing) {
             std::string::npos);
 }
 
-TEST_F(AFrontend, ANameThatIsUnknownHoldsUpNoOther) {
+TEST_F(AFrontend, AnUnknownNameDelaysNoOther) {
   RouterAtPort router;
   ask_of({{"nobody", 8092}, router.address()});
   EXPECT_TRUE(select().ok());

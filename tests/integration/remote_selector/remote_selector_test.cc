@@ -12,7 +12,7 @@
 namespace sightline::remote_selector {
 namespace {
 
-TEST_F(AFrontend, IsAnsweredAsByTheSelectorInTheRoutersProcess) {
+TEST_F(AFrontend, GetsTheSameAnswersAsInTheRoutersProcess) {
   RouterAtPort router;
   ask_of({router.address()});
   EXPECT_EQ(selector->served()->block_size, kBlockSize);
@@ -34,7 +34,7 @@ TEST_F(AFrontend, IsAnsweredAsByTheSelectorInTheRoutersProcess) {
       << "the audit hears of it";
 }
 
-TEST_F(AFrontend, AnExplanationIsTheRouters) {
+TEST_F(AFrontend, ExplainsAsTheRouterDoes) {
   RouterAtPort router;
   ask_of({router.address()});
   Result<selection::Explanation> result = Error{};
@@ -48,7 +48,7 @@ TEST_F(AFrontend, AnExplanationIsTheRouters) {
   EXPECT_EQ(router.in_flight(), 0U);
 }
 
-TEST_F(AFrontend, PassesOverARouterThatIsGoneAndHoldsWhatItHadAtTheNext) {
+TEST_F(AFrontend, MovesReservationsOfALostRouterToTheNext) {
   auto first = std::make_unique<RouterAtPort>();
   auto second = std::make_unique<RouterAtPort>();
   ask_of({first->address(), second->address()});
@@ -64,7 +64,7 @@ TEST_F(AFrontend, PassesOverARouterThatIsGoneAndHoldsWhatItHadAtTheNext) {
   EXPECT_TRUE(fakes::eventually([&] { return other->in_flight() == 1; }));
 }
 
-TEST_F(AFrontend, TakesANameForARouterAtEachOfItsAddresses) {
+TEST_F(AFrontend, UsesARouterAtEachAddressOfItsName) {
   auto first = std::make_unique<RouterAtPort>();
   const std::uint16_t port = first->address().port;
   auto second = std::make_unique<RouterAtPort>("k", port, "127.0.0.2");
@@ -76,7 +76,7 @@ TEST_F(AFrontend, TakesANameForARouterAtEachOfItsAddresses) {
   EXPECT_TRUE(fakes::eventually([&] { return other->in_flight() == 1; }));
 }
 
-TEST_F(AFrontend, IsToldWhyWhenNobodyAnswers) {
+TEST_F(AFrontend, GetsTheReasonWhenNoRouterAnswers) {
   const auto address = RouterAtPort().address();
   ask_of({address}, false);
   const auto begin = std::chrono::steady_clock::now();
@@ -98,14 +98,14 @@ TEST_F(AFrontend, DoesNotAskARouterOfOtherKeys) {
   EXPECT_EQ(router.in_flight(), 0U);
 }
 
-TEST_F(AFrontend, ARouterWithoutAWorkerToNameIsNotTheLastWord) {
+TEST_F(AFrontend, AsksAnotherRouterIfOneHasNoWorker) {
   RouterAtPort first;
   RouterAtPort second;
   ask_of({first.address(), second.address()});
   ASSERT_TRUE(select().ok());
   auto& home = first.in_flight() > 0 ? first : second;
   auto& other = first.in_flight() > 0 ? second : first;
-  // Nothing tells the frontend of it but the answer.
+  // Only the answer shows the change to the frontend.
   home.fleet.set_workers({});
   const auto selected = select();
   ASSERT_TRUE(selected.ok()) << selected.error().message;
@@ -117,7 +117,7 @@ TEST_F(AFrontend, ARouterWithoutAWorkerToNameIsNotTheLastWord) {
   EXPECT_NE(refused.error().message.find("worker"), std::string::npos) << refused.error().message;
 }
 
-TEST_F(AFrontend, WhatARouterLostIsBookedThereAgainByTheNextList) {
+TEST_F(AFrontend, TheNextListBooksAgainWhatARouterLost) {
   RouterAtPort router;
   ask_of({router.address()});
   ASSERT_TRUE(select().ok());

@@ -23,8 +23,8 @@ using test::eventually;
 using test::NatsServer;
 using Names = std::vector<std::string>;
 
-// Nobody announces itself again within a test, nobody falls silent: what is heard is an answer to
-// something.
+// No announcement is repeated within a test and no member becomes silent. So each message that
+// arrives is an answer to something.
 ExchangeOptions only_answers() {
   ExchangeOptions options;
   options.interval = hours(1);
@@ -80,14 +80,14 @@ struct Host {
   [[nodiscard]] bool is_connected() const {
     return eventually([this] { return connection->connected(); });
   }
-  // As a process with the key announces itself next.
+  // Announces as a process with the key does next.
   bool say(Announcement a) const {
     static std::uint64_t number = 0;
     a.number = ++number;
     return connection->publish(subject_of(a), encode(a, subject_of(a), sealer()));
   }
   bool forge(const Announcement& a) const { return connection->publish(subject_of(a), encode(a)); }
-  // Value of a series: `sightline_NAME{labels}`; -1: there is none.
+  // The value of a series `sightline_NAME{labels}`, -1 if it does not exist.
   [[nodiscard]] double value(const std::string& series) const {
     const std::string text = "\n" + metrics.scrape();
     const auto at = text.find("\nsightline_" + series + " ");
@@ -103,7 +103,7 @@ struct Process {
       : host(server),
         membership(mine, {*host.connection, sealer(), host.metrics, system_clock()}, options) {}
 
-  // Names of the others that fit, sorted.
+  // The names of the others that fit, sorted.
   [[nodiscard]] Names fit() const {
     Names names;
     for (const Member& member : membership.members()) {
@@ -120,7 +120,7 @@ struct Process {
   Membership membership;
 };
 
-TEST(Membership, ThoseThatStartAfterEachOtherAllKnowEachOtherWithoutWaitingForAnInterval) {
+TEST(Membership, MembersThatStartInTurnMeetWithoutAnInterval) {
   const NatsServer server;
   const Process a(server, announcement("a"), only_answers());
   ASSERT_TRUE(a.host.is_connected());
@@ -139,7 +139,7 @@ TEST(Membership, ThoseThatStartAfterEachOtherAllKnowEachOtherWithoutWaitingForAn
   }));
 }
 
-TEST(Membership, ThoseThatStartAtOnceBeforeTheServerIsThereKnowEachOther) {
+TEST(Membership, MembersThatStartBeforeTheServerMeet) {
   NatsServer server;
   server.kill();
   const Process a(server, announcement("a"), only_answers());
@@ -152,7 +152,7 @@ TEST(Membership, ThoseThatStartAtOnceBeforeTheServerIsThereKnowEachOther) {
   EXPECT_TRUE(c.sees({"a", "b"}));
 }
 
-TEST(Membership, OneThatDoesNotFitIsNamedWithBothValuesAndCounted) {
+TEST(Membership, NamesAndCountsAMemberThatDoesNotFit) {
   const NatsServer server;
   const Process a(server, announcement("a"), only_answers());
   const Process good(server, announcement("good"), only_answers());
@@ -195,7 +195,7 @@ TEST(Membership, OneThatDoesNotFitIsNamedWithBothValuesAndCounted) {
   }
 }
 
-TEST(Membership, AnotherScopeIsNotHeardAndCannotSpeakHere) {
+TEST(Membership, IgnoresMembersOfAnotherScope) {
   const NatsServer server;
   const Process a(server, announcement("a"), only_answers());
   const Host host(server);
@@ -212,7 +212,7 @@ TEST(Membership, AnotherScopeIsNotHeardAndCannotSpeakHere) {
       [&] { return a.host.value(R"(replica_members_refused_total{reason="malformed"})") == 1; }));
 }
 
-TEST(Membership, OneThatStopsSaysSoAndIsGoneAtOnce) {
+TEST(Membership, AStoppedMemberLeavesImmediately) {
   const NatsServer server;
   const Process a(server, announcement("a"), only_answers());
   Process b(server, announcement("b"), only_answers());
@@ -222,7 +222,7 @@ TEST(Membership, OneThatStopsSaysSoAndIsGoneAtOnce) {
   b.membership.stop();
 }
 
-TEST(Membership, OneThatDiesIsGoneOnceItWasSilentForLongEnoughAndNotBefore) {
+TEST(Membership, ADeadMemberExpiresAfterTheSilenceLimit) {
   const NatsServer server;
   const ExchangeOptions options = quick();
   const Process a(server, announcement("a"), options);
@@ -240,7 +240,7 @@ TEST(Membership, OneThatDiesIsGoneOnceItWasSilentForLongEnoughAndNotBefore) {
   EXPECT_GE(system_clock().now() - said, options.members.silent_after);
 }
 
-TEST(Membership, WhatChangesIsHeardWithoutWaitingForAnInterval) {
+TEST(Membership, ChangesArriveWithoutAnInterval) {
   const NatsServer server;
   const Process a(server, announcement("a"), only_answers());
   Process b(server, announcement("b"), only_answers());
@@ -261,7 +261,7 @@ TEST(Membership, WhatChangesIsHeardWithoutWaitingForAnInterval) {
   EXPECT_TRUE(a.sees({"b"}));
 }
 
-TEST(Membership, AfterAKilledServerReturnsAllAreFoundAgain) {
+TEST(Membership, FindsAllMembersAfterAServerRestart) {
   NatsServer server;
   const Process a(server, announcement("a"), quick());
   const Process b(server, announcement("b"), quick());
@@ -278,8 +278,8 @@ TEST(Membership, AfterAKilledServerReturnsAllAreFoundAgain) {
   EXPECT_TRUE(c.sees({"a", "b"}));
 }
 
-// What somebody who may write to the subject can make of it: one that fits and does not in turn,
-// members that are not there, of the largest texts; what is no announcement.
+// What a process that may write to the subject can do: a member that fits and does not fit in turn,
+// members that do not exist with the largest texts, and messages that are no announcements.
 void flood(const Host& host, std::uint64_t round) {
   Announcement fickle = announcement("fickle");
   fickle.instance = 999'999;
@@ -295,7 +295,7 @@ void flood(const Host& host, std::uint64_t round) {
   }
 }
 
-TEST(Membership, AFloodOfForgedAnnouncementsStaysWithinItsLimitsAndPasses) {
+TEST(Membership, AFloodOfForgedAnnouncementsStaysWithinLimits) {
   const NatsServer server;
   const ExchangeOptions options = quick();
   const Process a(server, announcement("a"), options);
@@ -318,7 +318,7 @@ TEST(Membership, AFloodOfForgedAnnouncementsStaysWithinItsLimitsAndPasses) {
   EXPECT_TRUE(is_refused);
   EXPECT_LE(members_max, 1 + options.members.unproven_max);
   EXPECT_TRUE(a.sees({"b"})) << "none of them fits, and b is there";
-  // Both processes tell at most 32 changes and one line of the rest in each look.
+  // Both processes log at most 32 changes and one further line in each look.
   EXPECT_LE(std::count(said.begin(), said.end(), '\n'), 2 * 33 * looks + 100);
 
   EXPECT_TRUE(eventually([&] { return a.membership.members().size() == 1; }))

@@ -19,7 +19,7 @@
 #include "router/replicas/frames/codec.h"
 #include "router/replicas/publisher/frame_publisher.h"
 
-// The naive side of the model: what an engine holds, and what an agent said of it, as plain sets.
+// The naive side of the model: what an engine holds and what an agent published, as plain sets.
 namespace sightline::test {
 
 inline constexpr char kJointWorker[] = "w0";
@@ -42,19 +42,19 @@ inline void apply(Content& content, const operations::Operation& operation) {
   }
 }
 
-// What each epoch of any agent held at each position, and since when it is over.
+// What each epoch of any agent held at each position, and when it ended.
 struct History {
   struct Epoch {
     std::vector<Content> at;       // by position
-    std::vector<Instant> since;    // likewise: when it was ready to be sent
-    bool is_agent_capped = false;  // then it may have told less than it held
+    std::vector<Instant> since;    // by position: when it was ready to be sent
+    bool is_agent_capped = false;  // it may have published less than it held
     std::optional<Instant> closed;
   };
   std::map<std::uint64_t, Epoch> epochs;
   std::string broken;
 };
 
-// A real FramePublisher beside one engine, and what it was told and has told, written down.
+// A real FramePublisher beside one engine, with a record of its input and output.
 class JointAgent {
  public:
   JointAgent(std::uint64_t number, Rng& rng, History& history)
@@ -63,7 +63,7 @@ class JointAgent {
         publisher_({.worker = kJointWorker}, instance, options_, [&rng] { return rng.next(); }),
         history_(history) {}
 
-  // All that the engine holds, of a cache that is another one to all.
+  // All that the engine holds, of a cache that all see as a new one.
   void learn(const Content& engine, Instant now) {
     ++cache_.epoch;
     told_.reset();
@@ -140,7 +140,7 @@ class JointAgent {
 
   [[nodiscard]] std::optional<std::uint64_t> epoch() const { return publisher_.epoch(); }
   [[nodiscard]] std::uint64_t position() const { return publisher_.position(); }
-  // It has not had room for all since before its last beat.
+  // Since before its last beat it has had no room for all blocks.
   [[nodiscard]] bool is_known_capped(Instant now) const {
     return now - uncapped_at_ > options_.beat_every + std::chrono::milliseconds(100);
   }
@@ -152,7 +152,7 @@ class JointAgent {
   frames::Instance instance;
 
  private:
-  // Slower than the engine changes, so that dumps are overtaken.
+  // Slower than the engine changes, so dumps are overtaken.
   static constexpr Duration kStepEvery = std::chrono::milliseconds(2);
 
   static publisher::PublisherOptions limits(Rng& rng) {
@@ -161,7 +161,7 @@ class JointAgent {
     options.ring_bytes_max = 300 + rng.below(6'000);
     options.range_bytes_max = 300 + rng.below(4'000);
     options.flush_after = std::chrono::milliseconds(rng.below(2) == 0 ? 0 : rng.below(40));
-    // A third has no room for all.
+    // A third of the agents have no room for all blocks.
     if (rng.below(3) == 0) options.blocks_max = 20 + rng.below(40);
     options.dump.chunk_bytes = frames::kFrameOverheadBytesMax + 65 + rng.below(400);
     options.dump.kept_max = 1 + rng.below(2);
@@ -172,7 +172,7 @@ class JointAgent {
     options.readers.asks_max = 50 + rng.below(450);
     return options;
   }
-  // Of what is held, the ring, frames to come and dumps: all are bounded.
+  // Of held blocks, the ring, frames to come and dumps. All are bounded.
   [[nodiscard]] std::size_t memory_bytes_max() const {
     constexpr std::size_t kBlocks = 400'000;  // the least that two lists take, for a dump's moment
     constexpr std::size_t kDumps = 60'000;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// The real ends of a stream: three followers with real indexes and one agent, two at times, on a
-// network that loses, repeats and delays messages, against plain sets.
+// The real ends of a stream against plain sets: three followers with real indexes, and one agent or
+// two. The network loses, repeats and delays messages.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -27,19 +27,19 @@ using test::History;
 using test::JointAgent;
 
 constexpr std::size_t kReaders = 3;
-constexpr std::size_t kCapped = 2;  // this reader's index has no room for all
-constexpr std::size_t kRoom = 25;   // of it, in keys
+constexpr std::size_t kCapped = 2;  // this reader's index has no room for all blocks
+constexpr std::size_t kRoom = 25;   // its room, in keys
 constexpr Duration kLateMax = seconds(8);
 constexpr CacheId kCache{7};
 
 constexpr std::array<char, kReaders> kNames = {'0', '1', '2'};
 
-// Another one each time that a router is started: its asks count from 1 on.
+// A new name at each start of a router: its requests count from 1 on.
 std::string name_of(std::size_t number, std::uint64_t seed) {
   return kNames.at(number) + ("-" + std::to_string(seed));
 }
 
-// A router's end as a router has it.
+// A router's end, as a router has it.
 class Reader final : public follower::HeldBlocks {
  public:
   Reader(std::size_t number, std::uint64_t seed, const follower::FollowerOptions& options,
@@ -81,7 +81,7 @@ operations::CacheDigest digest_of(const Content& content) {
 }
 
 struct Letter {
-  std::optional<std::size_t> reader;  // nothing: to the agents
+  std::optional<std::size_t> reader;  // absent: to the agents
   std::string bytes;
 };
 
@@ -136,7 +136,7 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  // One event. False: a rule is broken, see broken().
+  // Processes one event. Returns false if a rule is broken, see broken().
   bool step() {
     now_ = std::max(now_, next());
     if (!letters_.empty() && letters_.begin()->first <= now_) {
@@ -161,7 +161,7 @@ class World {
     next_fault_ = now_;
     loss_ = 0.2 * rng_.unit();
     late_ = 0.05 * rng_.unit();
-    // A third of the time everything comes late, and always by as much.
+    // A third of the time all messages are late, always by the same time.
     if (rng_.below(3) == 0) steady_delay_ = milliseconds(rng_.below(9'000));
   }
   void make_quiet() {
@@ -176,7 +176,7 @@ class World {
     agent.hear_engine(true, now_);
     for (std::size_t i = 0; i < kReaders; ++i) connect(i, true);
   }
-  // All followers are where the agent is, but for what is under way.
+  // All followers are where the agent is, except for messages under way.
   [[nodiscard]] std::string not_converged() const {
     const JointAgent& agent = *agents_[0];
     if (agent.told() != engine_) return "the agent does not know its engine";
@@ -214,7 +214,7 @@ class World {
     const bool is_twice = !is_quiet_ && rng_.below(20) == 0;
     if (is_twice) ++tally_.twice;
     for (int i = 0; i < (is_twice ? 2 : 1); ++i) {
-      // In quiet the order is that of a connection.
+      // In quiet times, the order is that of a connection.
       Duration delay = is_quiet_ ? microseconds(500) : microseconds(100 + rng_.below(3'000));
       delay += steady_delay_;
       if (rng_.unit() < late_) {
@@ -328,10 +328,10 @@ class World {
   void fault_of_agent(std::size_t a) {
     JointAgent& agent = *agents_[a];
     switch (rng_.below(7)) {
-      case 0:  // killed, and another one comes
+      case 0:  // killed, and another one starts
         end_agent(a);
         return start_agent();
-      case 1:  // the engine began anew
+      case 1:  // the engine restarted
         engine_.reset();
         for (const auto& one : agents_) one->learn(engine_, now_);
         return;
@@ -380,7 +380,7 @@ class World {
     const History::Epoch& epoch = place->second;
     if (*status.position >= epoch.at.size()) return fail(i, "is ahead of its agent");
     check_content(i, epoch, *status.position);
-    // The bound: what is believed was true less than stale_after ago, however late messages are.
+    // The limit: what counts was true less than stale_after ago, even if messages are late.
     const Instant oldest = now_ - options_.stale_after - milliseconds(1);
     if (epoch.closed && *epoch.closed < oldest) fail(i, "believes an epoch that is over");
     const std::uint64_t next = *status.position + 1;
@@ -440,8 +440,8 @@ void run_for(World& world, Duration time, std::uint64_t seed, std::uint64_t& ste
   }
 }
 
-// A dump is asked for at most 45 s (dump_retry_max and half of it) after the last one. One whose
-// next frames have left a small ring meanwhile fails, and the next is asked for as late.
+// A dump is requested at most 45 s after the last request (dump_retry_max and half as much). A dump
+// fails if its next frames have left a small ring meanwhile. The next request comes as late.
 constexpr Duration kDumpPauseMax = seconds(45);
 constexpr int kDumpsThatMayFail = 4;
 
@@ -463,7 +463,7 @@ void expect_all_rules_at_work(const Tally& tally) {
   EXPECT_GT(tally.ranges_gone, 20U);
   EXPECT_GT(tally.chunks_asked_again, 20U);
   EXPECT_GT(tally.forgotten, 0U);
-  // Both ends agree on what a position is: no digest was ever another one.
+  // Both ends agree on what a position is: no digest ever differed.
   EXPECT_EQ(tally.unequal, 0U);
   using follower::Drop;
   for (const Drop why : {Drop::OtherAgent, Drop::OtherEpoch, Drop::Repeated, Drop::StaleAnswer,
@@ -472,7 +472,7 @@ void expect_all_rules_at_work(const Tally& tally) {
   }
 }
 
-TEST(StreamModel, WhatIsVerifiedIsWhatTheAgentHeldAndAfterQuietAllAreEqual) {
+TEST(StreamModel, VerifiedBlocksAreTheAgentsAndAllAgreeAfterQuiet) {
   std::uint64_t steps = 0;
   Tally tally;
   for (std::uint64_t seed = first_seed(); steps < kSteps && !HasFatalFailure(); ++seed) {

@@ -2,7 +2,7 @@
 // Copyright The Sightline Authors
 //
 // The agent's end of a stream and three routers' ends, through the codec and over a network that
-// loses messages: both were written apart, against the same rules.
+// loses messages. Both ends were written separately, by the same rules.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -30,7 +30,7 @@ using operations::Tier;
 
 constexpr char kWorker[] = "w0";
 
-// What is held, as plainly as can be.
+// The held blocks in the simplest form.
 class PlainBlocks : public follower::HeldBlocks, public operations::OperationSink {
  public:
   void take(const operations::CacheName& /*cache*/, const Operation& operation) override {
@@ -165,7 +165,7 @@ class Deployment {
   bool loses_ = true;
 };
 
-TEST(Stream, RoutersHoldWhatTheEngineHoldsOnceAllIsQuietWhateverWasLost) {
+TEST(Stream, RoutersHoldTheEnginesBlocksAfterQuietDespiteLosses) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Deployment deployment(seed);
     for (int step = 0; step < 3'000; ++step) deployment.do_something();

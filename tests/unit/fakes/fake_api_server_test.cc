@@ -53,7 +53,7 @@ TEST(FakeApiServer, AnotherManagersFieldIsAConflictUnlessItIsForced) {
   EXPECT_TRUE(client::has_cause(refused.error(), client::kFieldManagerConflict));
   EXPECT_EQ(refused.error().causes.at(0).field, ".spec.a");
   EXPECT_TRUE(server.apply(kApps, app(R"("spec":{"a":2})"), {.manager = "o"}).ok());
-  // Now it is the other's: leaving it out does not take it away.
+  // The other manager owns the field, so leaving it out does not remove it.
   const auto made = server.apply(kApps, app(""), {.manager = "m"});
   EXPECT_EQ((*made)["spec"].to_text(), R"({"a":2})");
 }
@@ -98,7 +98,7 @@ TEST(FakeApiServer, FinalizersKeepAnObjectUntilTheLastIsGone) {
   EXPECT_FALSE(server.find(kApps, {"s", "a"}));
 }
 
-TEST(FakeApiServer, WatchesBeginWhereTheyWantUnlessThatIsForgotten) {
+TEST(FakeApiServer, WatchesBeginAtAnyKnownVersion) {
   FakeApiServer server;
   ASSERT_TRUE(server.create(kApps, app("")).ok());
   const std::string version = std::to_string(server.version());
@@ -128,7 +128,7 @@ TEST(FakeApiServer, AnObjectThatLeavesASelectionIsDeletedForItsWatch) {
   EXPECT_EQ((*watch)->next({})->type, "DELETED");
 }
 
-TEST(FakeApiServer, LostAnswersAndRefusalsAreToldApart) {
+TEST(FakeApiServer, DistinguishesLostAnswersFromRefusals) {
   FakeApiServer server;
   server.after = [](const Call&) { return api_failure(Reason::Deadline, "lost"); };
   EXPECT_TRUE(failed(server.create(kApps, app("")), Reason::Deadline));

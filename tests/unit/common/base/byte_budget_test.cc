@@ -10,7 +10,7 @@
 namespace sightline {
 namespace {
 
-TEST(ByteBudget, ASharesGrowthIsRefusedAboveTheMaximumAndGivesTheShareUp) {
+TEST(ByteBudget, GrowthAboveTheMaximumFailsAndReleasesTheShare) {
   ByteBudget budget(10);
   std::size_t first = 0;
   std::size_t second = 0;
@@ -27,7 +27,7 @@ TEST(ByteBudget, ASharesGrowthIsRefusedAboveTheMaximumAndGivesTheShareUp) {
   EXPECT_EQ(budget.held(), 0U);
 }
 
-TEST(ByteBudget, OfTwoThatGrowAtTheSameTimeIntoRoomForOneExactlyOneFails) {
+TEST(ByteBudget, OneOfTwoConcurrentGrowthsFailsWithRoomForOne) {
   constexpr int kRounds = 10'000;
   ByteBudget budget(10);
   std::barrier both(2);

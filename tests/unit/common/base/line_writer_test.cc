@@ -48,7 +48,7 @@ class Pipe {
     pollfd polled{.fd = ends_[1], .events = POLLOUT, .revents = 0};
     return poll(&polled, 1, 0) == 0;
   }
-  // What comes within the time, at most so many bytes.
+  // The bytes that arrive within the time, at most bytes_max.
   std::string read_some(milliseconds time, std::size_t bytes_max = 65536) const {
     pollfd polled{.fd = ends_[0], .events = POLLIN, .revents = 0};
     if (poll(&polled, 1, static_cast<int>(time.count())) <= 0) return {};
@@ -91,7 +91,7 @@ std::size_t count_of(const std::string& text, std::string_view part) {
   return count;
 }
 
-TEST(LineWriter, WritesEveryLineOfEveryThreadWholeAndInItsOrder) {
+TEST(LineWriter, WritesLinesOfAllThreadsWholeAndInOrder) {
   constexpr int kThreads = 4;
   constexpr int kLines = 500;
   const Pipe pipe;
@@ -120,7 +120,7 @@ TEST(LineWriter, WritesEveryLineOfEveryThreadWholeAndInItsOrder) {
   EXPECT_EQ(writer.dropped_total(), 0U);
 }
 
-// The sum of all that the lines "N dropped" tell.
+// The sum of all numbers in the lines "N dropped".
 std::uint64_t told_in(const std::string& text) {
   std::uint64_t sum = 0;
   std::istringstream lines(text);
@@ -130,7 +130,7 @@ std::uint64_t told_in(const std::string& text) {
   return sum;
 }
 
-TEST(LineWriter, NeverWaitsForAReaderAndTellsHowManyLinesWereDropped) {
+TEST(LineWriter, DropsAndReportsLinesWithoutWaitingForAReader) {
   constexpr std::size_t kLines = 10'000;
   const std::string line(99, 'x');
   const Pipe pipe;
@@ -139,7 +139,7 @@ TEST(LineWriter, NeverWaitsForAReaderAndTellsHowManyLinesWereDropped) {
   const std::uint64_t dropped = writer.dropped_total();
   EXPECT_GE(dropped, kLines - 3'000);
   EXPECT_LT(dropped, kLines);
-  // The reader goes on. Lines may have been dropped before the first batch was taken, and after.
+  // The reader continues. Lines may have been dropped before and after the first batch was taken.
   std::string text;
   const auto misses = [&] {
     return told_in(text) < dropped || count_of(text, line + "\n") < kLines - dropped;
@@ -157,7 +157,7 @@ TEST(LineWriter, NeverWaitsForAReaderAndTellsHowManyLinesWereDropped) {
   EXPECT_EQ(writer.dropped_total(), dropped);
 }
 
-TEST(LineWriter, DropsAndCountsWhatGoesToAPipeWhoseReaderHasGone) {
+TEST(LineWriter, DropsAndCountsLinesToAClosedPipe) {
   Pipe pipe;
   LineWriter writer(options(pipe));
   pipe.close_reader();
@@ -168,7 +168,7 @@ TEST(LineWriter, DropsAndCountsWhatGoesToAPipeWhoseReaderHasGone) {
   }
 }
 
-TEST(LineWriter, EndsWhileNobodyReads) {
+TEST(LineWriter, EndsWithoutAReader) {
   const Pipe pipe;
   {
     LineWriter writer(options(pipe));
@@ -197,7 +197,7 @@ TEST(LineWriter, WritesALineThatIsLongerThanAPipe) {
   EXPECT_EQ(pipe.read_until("\n"), line);
 }
 
-TEST(LineWriter, LastWordsAreGivenUpWhereNobodyReads) {
+TEST(LineWriter, LastWordsEndWithoutAReader) {
   Pipe pipe;
   const std::string much(3 * kPipeBytes, 'z');
   write_last_words(pipe.writer(), much);
@@ -206,7 +206,7 @@ TEST(LineWriter, LastWordsAreGivenUpWhereNobodyReads) {
   EXPECT_EQ(pipe.read_some(kPatience), "words\n");
 }
 
-TEST(LogDeathTest, WhatWasSaidBeforeACheckFailedComesOutBeforeItsMessage) {
+TEST(LogDeathTest, LinesBeforeAFailedCheckPrecedeItsMessage) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto fail = [] {
     for (int i = 0; i < 100; ++i) log(LogLevel::Warn, "line", {{"n", i}});
@@ -216,7 +216,7 @@ TEST(LogDeathTest, WhatWasSaidBeforeACheckFailedComesOutBeforeItsMessage) {
               "line n=0\n(.*\n)*.*line n=99\n.*line_writer_test.cc:[0-9]+: check failed: 1 \\+ 1");
 }
 
-TEST(LogDeathTest, WhatWasSaidBeforeTheEndOfTheProcessComesOut) {
+TEST(LogDeathTest, ProcessEndWritesEarlierLines) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto end = [] {
     log(LogLevel::Error, "the last line");
@@ -225,7 +225,7 @@ TEST(LogDeathTest, WhatWasSaidBeforeTheEndOfTheProcessComesOut) {
   EXPECT_EXIT(end(), testing::ExitedWithCode(3), "error the last line\n");
 }
 
-TEST(LogDeathTest, AFailedCheckEndsTheProcessWhereNobodyReads) {
+TEST(LogDeathTest, FailedCheckEndsTheProcessWithoutAReader) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto fail = [] {
     const Pipe unread;
@@ -236,8 +236,8 @@ TEST(LogDeathTest, AFailedCheckEndsTheProcessWhereNobodyReads) {
   EXPECT_EXIT(fail(), testing::KilledBySignal(SIGABRT), "");
 }
 
-// Of a user that has one process already; root has no such limit.
-TEST(LineWriterDeath, WithoutAThreadTheProcessEndsAndNamesItWithTheRemedy) {
+// For a user that has one process already. Root has no limit of processes.
+TEST(LineWriterDeath, EndsTheProcessWithARemedyWithoutAThread) {
   const auto start = [] {
     const rlimit one{1, 1};
     constexpr uid_t kNobody = 65534;

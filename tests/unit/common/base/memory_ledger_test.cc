@@ -37,7 +37,7 @@ TEST(MemoryLedger, LargeRequestsLeaveRoomForSmallOnes) {
   EXPECT_TRUE(requests.add(small, kMiB, claim_of(kMiB)));
 }
 
-TEST(MemoryLedger, AnErrorNamesTheLimitWithoutRoomAndWhetherToTryAgain) {
+TEST(MemoryLedger, ErrorNamesTheFullLimitAndWhetherToRetry) {
   MemoryBounds bounds = unbounded();
   bounds[static_cast<std::size_t>(MemoryShare::Media)] = 10 * kMiB;
   MemoryLedger ledger(64 * kMiB, bounds);
@@ -62,7 +62,7 @@ TEST(MemoryLedger, AnErrorNamesTheLimitWithoutRoomAndWhetherToTryAgain) {
   EXPECT_EQ(crowded.limit, "memory-bytes-max") << "the share has room";
 }
 
-TEST(MemoryLedger, WantedBoundsAreCutToTheirPartOnly) {
+TEST(MemoryLedger, FittingCutsLimitsToTheirPartOnly) {
   MemoryBounds wanted = unbounded();
   wanted[static_cast<std::size_t>(MemoryShare::Events)] = kMiB;
   const MemoryBounds fitting = fitting_bounds(64 * kMiB, wanted);

@@ -17,7 +17,7 @@ constexpr int kRounds = 1'000;
 struct Table {
   Mutex mutex;
   CondVar changed;
-  int turn SL_GUARDED_BY(mutex) = 0;  // whose: even the one's, odd the other's
+  int turn SL_GUARDED_BY(mutex) = 0;  // even: one player's turn, odd: the other's
 
   void play(int parity) {
     for (int i = 0; i < kRounds; ++i) {
@@ -29,7 +29,7 @@ struct Table {
   }
 };
 
-TEST(CondVar, TwoThreadsTakeTurnsUnderTheMutexThatTheirWaitsGiveBack) {
+TEST(CondVar, WaitsReleaseTheMutexForTheOtherThread) {
   Table table;
   {
     const std::jthread other([&] { table.play(1); });
@@ -39,7 +39,7 @@ TEST(CondVar, TwoThreadsTakeTurnsUnderTheMutexThatTheirWaitsGiveBack) {
   EXPECT_EQ(table.turn, 2 * kRounds);
 }
 
-TEST(CondVar, AWaitThatNobodyEndsTellsSoWhenItsTimeIsOver) {
+TEST(CondVar, WaitReturnsFalseAfterItsTime) {
   Table table;
   const MutexLock lock(table.mutex);
   const auto is_turned = [&]() SL_REQUIRES(table.mutex) { return table.turn > 0; };

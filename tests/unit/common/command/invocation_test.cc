@@ -14,14 +14,14 @@ namespace {
 
 constexpr int kWorks = 7;
 
-// In place of a thread that is still there when all handlers of the exit have run.
+// Replaces a thread that still runs when all exit handlers have run.
 void use_openssl() {
   std::array<unsigned char, 8> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1) _exit(kWorks);
 }
 
 [[noreturn]] void end_a_process_that_used_openssl() {
-  std::atexit(use_openssl);  // the first is run last
+  std::atexit(use_openssl);  // runs last, because it is the first
   std::array<char, 5> name{"name"};
   std::array<char*, 1> arguments{name.data()};
   begin_process(static_cast<int>(arguments.size()), arguments.data());
@@ -30,7 +30,7 @@ void use_openssl() {
   std::exit(0);
 }
 
-TEST(Invocation, ThreadsOfLibrariesMayUseOpenSslUntilTheProcessHasEnded) {
+TEST(Invocation, LibraryThreadsMayUseOpenSslUntilTheProcessEnds) {
   EXPECT_EXIT(end_a_process_that_used_openssl(), testing::ExitedWithCode(kWorks), "");
 }
 

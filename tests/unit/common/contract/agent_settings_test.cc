@@ -24,7 +24,7 @@ std::string refusal_of(const AgentSettings& settings, bool has_config_file = fal
 
 TEST(AgentSettings, AreCompleteWithNatsAModelAndAWorker) { EXPECT_EQ(refusal_of(complete()), ""); }
 
-TEST(AgentSettings, WithoutNatsTheErrorSaysWhatItIsForAndHowToGiveIt) {
+TEST(AgentSettings, MissingNatsErrorExplainsPurposeAndRemedy) {
   AgentSettings settings = complete();
   settings.nats.urls.clear();
   const std::string refusal = refusal_of(settings);
@@ -51,7 +51,7 @@ TEST(AgentSettings, ThoseOfNatsAndOfTheScopeAreChecked) {
   EXPECT_EQ(refusal_of(settings).find("replica.scope"), 0U);
 }
 
-TEST(AgentSettings, TheNameThatBlockKeysDependOnIsTheFirstServedOne) {
+TEST(AgentSettings, BlockKeysDependOnTheFirstServedName) {
   ModelNameSettings model;
   EXPECT_EQ(model.scope(), "");
   model.served_names = {"first", "second"};

@@ -15,8 +15,8 @@
 
 #include "tests/support/paths.h"
 
-// The tables of docs/configuration.md and docs/metrics.md are made from the code here and compared
-// with the files. On a difference the wanted table is written into the build directory's docs/.
+// The tables of docs/configuration.md and docs/metrics.md are generated from this code and compared
+// with the files. On a difference the generated table is written to docs/ in the build directory.
 namespace sightline::contract {
 namespace {
 
@@ -46,7 +46,7 @@ std::string settings_markdown() {
   return out.str();
 }
 
-// An agent's settings mean what a router's of the same name mean: their names are enough.
+// A setting of an agent means the same as a router's of the same name, so names are enough.
 std::string agent_settings_markdown() {
   AgentSettings settings;
   const SettingTable table = agent_table(settings);
@@ -84,14 +84,14 @@ TEST(Docs, TheConfigurationTableIsThatOfTheCode) {
   expect_table_in("configuration.md", settings_markdown());
 }
 
-TEST(Docs, TheSettingsOfAnAgentAreThoseOfTheCodeAndOfARouter) {
+TEST(Docs, AgentSettingsMatchTheCodeAndTheRouter) {
   expect_table_in("configuration.md", agent_settings_markdown());
   AgentSettings settings;
   ServeSettings of_router;
   const SettingTable table = agent_table(settings);
   const SettingTable routers = serve_table(of_router);
   for (const Setting& row : table.rows()) {
-    if (row.text.path.starts_with("agent.")) continue;  // a router has none of these
+    if (row.text.path.starts_with("agent.")) continue;  // a router has no settings of this section
     const auto same =
         std::find_if(routers.rows().begin(), routers.rows().end(),
                      [&](const Setting& other) { return other.text.path == row.text.path; });
@@ -117,7 +117,7 @@ TEST(MetricTable, EveryMetricOfTheHeadersIsInTheTable) {
   EXPECT_EQ(count, kMetricTable.size());
 }
 
-// Prometheus gives these to what it scrapes in a cluster, and renames ours.
+// Prometheus adds these labels to the targets in a cluster, and renames ours.
 TEST(MetricTable, NoLabelIsOneOfTheTargetsOwn) {
   const std::set<std::string_view> targets = {"job",       "instance", "namespace", "pod",
                                               "container", "endpoint", "service",   "node"};
@@ -128,7 +128,7 @@ TEST(MetricTable, NoLabelIsOneOfTheTargetsOwn) {
   }
 }
 
-TEST(MetricTable, OnlyWhatGrowsAndHasLabelsOfItsOwnSaysWhichSeriesAreBorn) {
+TEST(MetricTable, OnlyGrowingMetricsWithOwnLabelsListInitialSeries) {
   for (const MetricSpec* spec : kMetricTable) {
     const bool of_worker = spec->labels.front() == kWorkerLabel;
     if (spec->born.empty()) continue;

@@ -10,8 +10,7 @@ namespace sightline::contract {
 namespace {
 
 TEST(IdentityKey, ThirtyTwoRawBytesAreTheKeyItself) {
-  const std::string raw =
-      "0123456789abcdef0123456789abcde\n";  // ends in what looks like white space
+  const std::string raw = "0123456789abcdef0123456789abcde\n";  // ends in a byte of white space
   const auto key = parse_identity_key(raw);
   ASSERT_TRUE(key.ok());
   EXPECT_EQ(std::string(key->bytes.begin(), key->bytes.end()), raw);

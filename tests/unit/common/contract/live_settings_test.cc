@@ -23,7 +23,7 @@ TEST(LiveSettings, AreSettingsOfTheTableWithOneValueEach) {
   for (const Setting& row : table.rows()) EXPECT_FALSE(why_not_live(row.text.path).empty());
 }
 
-TEST(LiveSettings, APushChangesWhatItNamesAndTellsTheDifference) {
+TEST(LiveSettings, PushChangesNamedSettingsAndReturnsTheDifference) {
   const auto next = push(R"({"routing.policy":"round-robin","routing.overlap_credit":0.5,
                              "media.fetch_timeout":"3s","media.images_max":64})");
   ASSERT_TRUE(next.ok()) << next.error().message;
@@ -38,7 +38,7 @@ TEST(LiveSettings, APushChangesWhatItNamesAndTellsTheDifference) {
   EXPECT_EQ(next->changes[1].after, "round-robin");
 }
 
-TEST(LiveSettings, WhatAPushDoesNotNameIsAsAtTheStartAgain) {
+TEST(LiveSettings, PushRestoresStartValuesOfUnnamedSettings) {
   const auto first = push(R"({"routing.policy":"random","routing.host_credit":2})");
   ASSERT_TRUE(first.ok());
   const auto second = push(R"({"routing.host_credit":2})", first->settings);

@@ -92,7 +92,7 @@ TEST(LoadSettings, PrintedSettingsLoadToTheSameSettings) {
   EXPECT_EQ(second.settings.routing.tie_tolerance_ratio, 0.1);
 }
 
-TEST(LoadSettings, WorkersOfAllSourcesAddUpAndTheStrongerSourceWinsPerName) {
+TEST(LoadSettings, WorkersAddUpAndTheStrongerSourceWins) {
   const std::string yaml =
       "workers:\n  - {name: a, url: 'http://file:1'}\n  - name: b\n    url: http://file:2\n";
   const Outcome outcome = load({{"--worker", "name=b,url=http://flag:2"},
@@ -106,7 +106,7 @@ TEST(LoadSettings, WorkersOfAllSourcesAddUpAndTheStrongerSourceWinsPerName) {
                                              "name=worker-3b4a0fee,url=http://e:4"}));
 }
 
-TEST(LoadSettings, AWrongWorkerOfTheFileIsLeftOutWithTheWordsOfAnErrorAndTheOthersCount) {
+TEST(LoadSettings, InvalidFileWorkerIsLeftOutWithAnError) {
   const Outcome outcome =
       load({{},
             {},
@@ -131,7 +131,7 @@ TEST(LoadSettings, AStrongerSourceReplacesAList) {
   EXPECT_EQ(outcome.settings.model.served_names, std::vector<std::string>{"x"});
 }
 
-TEST(LoadSettings, WhatKubernetesSetsBesideAServiceOfOurNameIsNotOurPort) {
+TEST(LoadSettings, IgnoresThePortVariableOfAKubernetesService) {
   const Outcome outcome = load({{},
                                 {{"SIGHTLINE_PORT", "tcp://10.0.0.1:8000"},
                                  {"SIGHTLINE_SERVICE_HOST", "10.0.0.1"},
@@ -223,7 +223,7 @@ const std::vector<ErrorCase> kFileErrors = {
      "workers (flag --worker): the worker name 'worker-dbbd3e69' is there twice"},
 };
 
-TEST(LoadSettings, EveryErrorNamesTheSettingTheSourceAndWhatIsAllowed) {
+TEST(LoadSettings, ErrorsNameSettingSourceAndAllowedValues) {
   for (const ErrorCase& c : kValueErrors) EXPECT_EQ(load(c.given).error, c.want_error) << c.name;
 }
 

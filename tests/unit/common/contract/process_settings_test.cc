@@ -12,7 +12,7 @@
 namespace sightline::contract {
 namespace {
 
-TEST(ProcessSettings, EveryProgramThatAddsThemHasTheSameFlagsAndDefaults) {
+TEST(ProcessSettings, AllProgramsHaveTheSameFlagsAndDefaults) {
   SettingTable shared;
   AdminSettings admin;
   IdentitySettings identity;
@@ -91,7 +91,7 @@ TEST(NatsServers, APasswordInAUrlIsRefusedAndNotRepeated) {
   EXPECT_EQ(servers.error().message.find("secret"), std::string::npos);
 }
 
-TEST(CheckNats, RelationsOfItsFilesAreJudged) {
+TEST(CheckNats, ChecksRelationsOfItsFiles) {
   EXPECT_TRUE(check_nats({}).ok());
   NatsSettings settings;
   settings.cert_file = "c";
@@ -137,7 +137,7 @@ TEST(CheckReplica, NamesAreBoundedAndARevisionIsThere) {
   EXPECT_FALSE(check_replica(settings).ok());
 }
 
-// Other processes show them as JSON, and refuse who says anything else.
+// Other processes show these names as JSON, and refuse a process whose names are invalid.
 TEST(CheckReplica, NamesAreUtf8) {
   for (auto member : {&ReplicaSettings::name, &ReplicaSettings::revision}) {
     ReplicaSettings settings;

@@ -26,7 +26,7 @@ TEST(SelectionSettings, WhatOtherMachinesReachNeedsTokens) {
   EXPECT_EQ(refusal(Roles::Router, settings), "");
 }
 
-TEST(SelectionSettings, AFrontendAloneNeedsRoutersAndNobodyElseHasAny) {
+TEST(SelectionSettings, OnlyAFrontendAloneNeedsAndHasRouters) {
   SelectionSettings settings;
   EXPECT_NE(refusal(Roles::Frontend, settings).find("--routers"), std::string::npos);
   settings.routers = "http://a:1,http://b";

@@ -69,7 +69,7 @@ TEST(SettingTable, TextsBecomeValuesOrAreRefused) {
   }
 }
 
-TEST(SettingTable, RowsTellDefaultRangeAndVariable) {
+TEST(SettingTable, RowsHaveDefaultRangeAndVariable) {
   Fields fields;
   const SettingTable table = table_of(fields);
   std::vector<std::string> texts;

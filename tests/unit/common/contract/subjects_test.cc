@@ -9,7 +9,7 @@
 namespace sightline::contract {
 namespace {
 
-// Whether NATS takes it as one token that no wildcard is in, and logs can show it.
+// Whether NATS accepts it as one token without wildcards, and logs can show it.
 bool is_plain_token(const std::string& token) {
   if (token.empty()) return false;
   for (const char c : token) {
@@ -34,7 +34,7 @@ TEST(SubjectToken, WritesWhatMeansSomethingToNatsAsHexDigits) {
   EXPECT_EQ(subject_token(""), "%");
 }
 
-TEST(SubjectToken, EveryByteGivesATokenOfItsOwn) {
+TEST(SubjectToken, EachByteGivesADifferentToken) {
   std::set<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) {
     const std::string token = subject_token(std::string(1, static_cast<char>(byte)));

@@ -22,7 +22,7 @@ Resolved good(const std::string& address) { return {{asio::ip::make_address(addr
 const Resolved kUnknown{{}, LookupFailure::Unknown};
 const Resolved kUnanswered{{}, LookupFailure::Unanswered};
 
-// Name servers whose answers the test gives when it likes.
+// Name servers that answer when the test says.
 class LookupTest : public testing::Test {
  protected:
   LookupTest() { make({}); }
@@ -42,7 +42,7 @@ class LookupTest : public testing::Test {
     open_.erase(name);
     done(found);
   }
-  // What is known at once; the test fails if that is left to a look-up.
+  // The addresses known without a look-up. The test fails if a look-up is needed.
   Resolved known(const std::string& name) {
     const auto answer = find(name);
     EXPECT_FALSE(answer.asked_at) << name;
@@ -61,7 +61,7 @@ class LookupTest : public testing::Test {
   std::unique_ptr<Lookup> names_;
 };
 
-TEST_F(LookupTest, WhoWantsFresherAddressesHasThemLookedUpSooner) {
+TEST_F(LookupTest, SmallerAgeLimitLooksUpSooner) {
   learn("routers", good("10.0.0.1"));
   clock_.advance(seconds(2));
   EXPECT_FALSE(find("routers").asked_at);
@@ -83,7 +83,7 @@ TEST_F(LookupTest, NumericAddressesAreKnownAtOnce) {
   EXPECT_TRUE(asked_.empty());
 }
 
-TEST_F(LookupTest, CallersOfANameJoinTheLookUpUnderWayAndNoNameWaitsForAnother) {
+TEST_F(LookupTest, CallersShareALookUpAndNamesDoNotWait) {
   const auto first = find("a");
   clock_.advance(seconds(1));
   EXPECT_EQ(find("a").asked_at, first.asked_at);
@@ -144,13 +144,13 @@ TEST_F(LookupTest, AFailureIsTriedAgainWithBackOff) {
   EXPECT_TRUE(find("a").asked_at);
 }
 
-TEST_F(LookupTest, BeyondItsRoomTheNameUnusedLongestGoesUnlessItIsAskedFor) {
+TEST_F(LookupTest, FullTableDropsTheLongestUnusedIdleName) {
   make({.names_max = 2});
   find("hangs");
   clock_.advance(seconds(1));
   learn("a", good("10.0.0.1"));
   learn("b", good("10.0.0.2"));
-  EXPECT_TRUE(find("a").asked_at);  // room for it is b's
+  EXPECT_TRUE(find("a").asked_at);  // it has no entry, because b has the only one
   EXPECT_EQ(known("c").trouble, LookupFailure::Unanswered);
   EXPECT_NE(metrics_.scrape().find("limit_hits_total{limit=\"names-max\"} 1"), std::string::npos);
   answer("hangs", kUnanswered);
@@ -166,7 +166,7 @@ TEST_F(LookupTest, WaitersAreLimited) {
   EXPECT_TRUE(find("a").asked_at);
 }
 
-TEST_F(LookupTest, NobodyIsCalledBackAfterTheStop) {
+TEST_F(LookupTest, StopPreventsCallbacks) {
   find("a");
   names_->stop();
   answer("a", good("10.0.0.1"));
@@ -185,7 +185,7 @@ TEST_F(LookupTest, ALookUpMayEndBeforeItsBeginningReturns) {
   EXPECT_FALSE(names.find("a", nullptr).asked_at);
 }
 
-// Of /etc/hosts: no name server is asked.
+// The name is in /etc/hosts, so no name server is asked.
 TEST(Servers, LocalhostIsFoundAndTheEndWaitsForNoAnswer) {
   Lookup names(system_clock());
   std::promise<Resolved> told;

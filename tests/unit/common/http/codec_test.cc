@@ -13,7 +13,7 @@ namespace {
 constexpr DecodeLimits kLimits{
     .header_bytes_max = 1000, .header_fields_max = 10, .target_bytes_max = 100};
 
-// What a decoder made of a stream of bytes that comes in pieces.
+// The output of a decoder for a stream of bytes that arrives in pieces.
 struct Decoded {
   std::string start;  // "METHOD target" or the status
   std::string fields;
@@ -185,7 +185,7 @@ std::vector<HostileCase> hostile_requests() {
   };
 }
 
-TEST(RequestDecoder, RefusesHostileRequestsWithTheExactStatusHoweverTheyAreSplit) {
+TEST(RequestDecoder, RefusesHostileRequestsWithTheExactStatusInAnySplit) {
   for (const auto& test : hostile_requests()) {
     EXPECT_EQ(decode<RequestDecoder>({test.bytes}).refused, test.want_status) << test.name;
     std::vector<std::string> bytes;
@@ -210,7 +210,7 @@ TEST(RequestDecoder, SaysWhetherTheConnectionGoesOn) {
   EXPECT_TRUE(keeps("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
 }
 
-TEST(RequestDecoder, BeginsAnewAfterReset) {
+TEST(RequestDecoder, BeginsTheNextMessageAfterReset) {
   RequestDecoder decoder(kLimits);
   const std::string first = "POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n";
   EXPECT_EQ(decoder.step(first).consumed, first.size());
@@ -245,7 +245,7 @@ TEST(ResponseDecoder, DecodesTheSameWhereverTheBytesAreSplit) {
   }
 }
 
-TEST(ResponseDecoder, TakesTheEndOfInputAsEndOnlyWhereTheBodyHasNoOther) {
+TEST(ResponseDecoder, EndOfInputEndsOnlyABodyWithoutLength) {
   const auto end_after = [](const std::string& bytes) {
     ResponseDecoder decoder(kLimits);
     std::string_view rest = bytes;
@@ -265,7 +265,7 @@ TEST(ResponseDecoder, TakesTheEndOfInputAsEndOnlyWhereTheBodyHasNoOther) {
   EXPECT_EQ(end_after(""), Step::Kind::Refused);
 }
 
-TEST(ResponseDecoder, TakesTheEndOfInputAsNoEndOfWhatItRefused) {
+TEST(ResponseDecoder, EndOfInputDoesNotCompleteARefusedMessage) {
   ResponseDecoder decoder(kLimits);
   // Whole, and without a length: the end of input would be the end of its body.
   const std::string long_field(kLimits.header_bytes_max, 'x');

@@ -17,7 +17,7 @@ std::string text_of(const Headers& headers) {
   return text;
 }
 
-TEST(Headers, FindNamesWithoutRegardToCaseAndKeepOrderAndCase) {
+TEST(Headers, FindNamesInAnyCaseAndKeepOrderAndCase) {
   Headers headers{{"Content-Type", "a"}, {"X-Two", "1"}, {"x-two", "2"}};
   EXPECT_EQ(headers.find("content-TYPE"), "a");
   EXPECT_EQ(headers.find("x-two"), "1");
@@ -47,7 +47,7 @@ TEST(Headers, FindTokensInLists) {
   EXPECT_FALSE(headers.has_token("other", "close"));
 }
 
-TEST(EndToEnd, LeavesOutTheFieldsOfOneHopAndThoseThatConnectionNames) {
+TEST(EndToEnd, RemovesHopByHopFieldsAndThoseConnectionNames) {
   const Headers headers{{"Authorization", "Bearer k"},
                         {"Connection", "close, X-Hop"},
                         {"Keep-Alive", "timeout=5"},

@@ -18,10 +18,10 @@ TEST(Pace, EndsOneThatTricklesHoweverOftenItSendsAByte) {
   Pace pace(kLimits);
   int waits = 0;
   for (; pace.patience() > Duration::zero() && waits < 1000; ++waits) pace.add(seconds(1), 1);
-  EXPECT_EQ(waits, 21);  // the grace, and what 20 bytes earn
+  EXPECT_EQ(waits, 21);  // the grace, and the time that 20 bytes earn
 }
 
-TEST(Pace, WaitsForOneThatKeepsTheRateUntilTheWholeTimeIsUp) {
+TEST(Pace, WaitsForASteadyPeerUntilTheTotalTime) {
   Pace pace(kLimits);
   for (int i = 0; i < 99; ++i) pace.add(seconds(1), 1000);
   EXPECT_EQ(pace.patience(), seconds(1));

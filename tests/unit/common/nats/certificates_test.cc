@@ -10,7 +10,7 @@
 namespace sightline::nats {
 namespace {
 
-// Self-signed, made for these tests; their keys were never kept.
+// Self-signed certificates, made for these tests. Their keys do not exist.
 constexpr std::int64_t kEarlyEnd = 1'893'436'597;  // 2029-12-31T18:36:37Z
 constexpr char kEarly[] = R"(-----BEGIN CERTIFICATE-----
 MIIBczCCARmgAwIBAgIUMHhlmocV187G9SPm8I1wxmVSb8wwCgYIKoZIzj0EAwIw
@@ -39,7 +39,7 @@ constexpr char kSeries[] = "sightline_nats_certificate_expiry_timestamp_seconds{
 
 WallTime at(std::int64_t seconds) { return WallTime(std::chrono::seconds(seconds)); }
 
-TEST(Certificates, TheFirstOneToEndCountsInWhateverOrderTheyStand) {
+TEST(Certificates, EarliestEndCountsInAnyOrder) {
   const auto late = first_end(kLate);
   ASSERT_TRUE(late.ok());
   EXPECT_EQ(*late, at(kLateEnd));
@@ -55,7 +55,7 @@ TEST(Certificates, TextWithoutACertificateIsRefused) {
   EXPECT_FALSE(first_end("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").ok());
 }
 
-TEST(Certificates, AFileIsReadAgainAtEachScrapeAndHasNoSeriesWhileItCannotBeRead) {
+TEST(Certificates, ScrapesReadTheFileAndDropAnUnreadableOne) {
   const std::string path = testing::TempDir() + "certificates_test.pem";
   const auto write = [&](const std::string& text) { std::ofstream(path) << text; };
   contract::NatsSettings settings;

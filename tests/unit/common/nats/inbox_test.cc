@@ -36,7 +36,7 @@ TEST(Inbox, GivesEventsInTheOrderInWhichTheyWerePut) {
   EXPECT_EQ(drain(inbox), (Texts{"+", "a", "-gone", "b"}));
 }
 
-TEST(Inbox, AMessageTooManyIsDroppedAndMissedInItsPlace) {
+TEST(Inbox, LossTakesThePlaceOfAMessageAboveTheLimit) {
   Inbox inbox({.messages_max = 2});
   EXPECT_TRUE(inbox.put(message("a")));
   EXPECT_TRUE(inbox.put(message("b")));
@@ -61,7 +61,7 @@ TEST(Inbox, AllTextOfAMessageCountsAgainstTheBytes) {
   EXPECT_TRUE(inbox.put(Message{"s", "r", std::string(10, 'x')})) << "taken ones count no more";
 }
 
-TEST(Inbox, AMessageLargerThanAllIsDroppedFromAnEmptyOne) {
+TEST(Inbox, EmptyInboxDropsAMessageLargerThanItsLimit) {
   Inbox inbox({.bytes_max = 1000});
   EXPECT_FALSE(inbox.put(message(std::string(1000, 'x'))));
   EXPECT_EQ(drain(inbox), Texts{"lost 1"});
@@ -84,7 +84,7 @@ TEST(Inbox, LossesForOneReasonInOnePlaceAreOne) {
   EXPECT_EQ(drain(inbox), (Texts{"lost 5", "lost 1", "lost 0"}));
 }
 
-TEST(Inbox, NoticesThatNobodyReadsEndInOneLossAndTheNewestState) {
+TEST(Inbox, UnreadNoticesCollapseIntoOneLossAndTheState) {
   for (const bool is_connected : {false, true}) {
     Inbox inbox({});
     inbox.put(message("a"));
@@ -97,14 +97,14 @@ TEST(Inbox, NoticesThatNobodyReadsEndInOneLossAndTheNewestState) {
   }
 }
 
-TEST(Inbox, TheNewestStateIsToldAgainWhenAnotherNoticeIsTheOneTooMany) {
+TEST(Inbox, CollapseRepeatsTheNewestState) {
   Inbox inbox({});
   inbox.put(Connected{});
   for (std::size_t i = 0; i < Inbox::kNoticesMax; ++i) inbox.put(Connected{"one"});
   EXPECT_EQ(drain(inbox), (Texts{"lost 0", "+", "+one"}));
 }
 
-TEST(Inbox, TakeWaitsUntilThenAndNoLonger) {
+TEST(Inbox, TakeWaitsOnlyUntilItsTime) {
   Inbox inbox({});
   const Instant until = system_clock().now() + std::chrono::milliseconds(20);
   EXPECT_FALSE(inbox.take(until));
@@ -153,7 +153,7 @@ TEST(Inbox, SeveralShareABudgetAndEachKeepsItsOwnLimit) {
   EXPECT_EQ(budget->held(), 0U) << "as does an inbox that ends";
 }
 
-TEST(Inbox, ItsReaderIsToldOfWhatIsPut) {
+TEST(Inbox, PutCallsItsReader) {
   int told = 0;
   Inbox inbox({.messages_max = 1}, {nullptr, [&told] { ++told; }});
   inbox.put(message("a"));

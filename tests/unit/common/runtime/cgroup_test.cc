@@ -39,7 +39,7 @@ TEST_F(CgroupTest, EveryLevelOfVersionTwoCounts) {
             (std::vector<std::string>{"max", "1073741824", "8589934592"}));
 }
 
-TEST_F(CgroupTest, AContainerWithItsOwnNamespaceSeesItsGroupAtTheTop) {
+TEST_F(CgroupTest, ContainerWithANamespaceSeesItsGroupAtTheTop) {
   write("/proc/self/cgroup", "0::/\n");
   write("/proc/self/mountinfo", "29 23 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
   write("/sys/fs/cgroup/memory.max", "500\n");
@@ -56,7 +56,7 @@ TEST_F(CgroupTest, VersionOneIsReadBelowTheGroupThatIsMounted) {
   EXPECT_EQ(cgroup_levels(kMemoryMax, root_), (std::vector<std::string>{"300", "400"}));
 }
 
-TEST_F(CgroupTest, AGroupOutsideOfWhatIsMountedIsThatOfTheMount) {
+TEST_F(CgroupTest, GroupOutsideOfTheMountMapsToTheMount) {
   write("/proc/self/cgroup", "4:memory:/elsewhere/abc\n");
   write("/proc/self/mountinfo",
         "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");

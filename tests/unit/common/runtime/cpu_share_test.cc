@@ -50,7 +50,7 @@ TEST_F(CpuShare, LessThanAProcessorIsOne) {
   EXPECT_EQ(quota(), 1U);
 }
 
-TEST_F(CpuShare, VersionOneHasItsPeriodInAFileOfItsOwn) {
+TEST_F(CpuShare, ReadsThePeriodOfVersionOneFromItsFile) {
   write("/proc/self/cgroup", "5:memory:/docker/c\n4:cpu,cpuacct:/docker/c\n0::/docker/c\n");
   write("/proc/self/mountinfo",
         "31 25 0:27 /docker /v1/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");

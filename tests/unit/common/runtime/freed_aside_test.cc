@@ -77,7 +77,7 @@ TEST(FreedAside, NoMoreThanItsBoundWaitsToBeFreed) {
   EXPECT_EQ(pool.freeing(), kFreedAsideBytesMax);
 }
 
-TEST(FreedAside, OneValueBeyondTheBoundIsFreedAsideWhereNoOtherWaits) {
+TEST(FreedAside, FreesOneOversizedValueAsideIfNoOtherWaits) {
   IoPool pool({.io_threads = 1, .compute_threads = 1});
   Threads threads;
   own(pool, 2 * kFreedAsideBytesMax, threads);

@@ -26,7 +26,7 @@ namespace {
 
 using fakes::run_task;
 
-TEST(IoPool, TellsEachOfItsThreadsItsOwnNumber) {
+TEST(IoPool, GivesEachThreadItsOwnNumber) {
   IoPool pool({.io_threads = 3, .compute_threads = 1});
   ASSERT_EQ(pool.size(), 3U);
   for (std::size_t i = 0; i < pool.size(); ++i) {
@@ -77,7 +77,7 @@ TEST(IoPool, RunsComputeWorkThatGivesNothing) {
   EXPECT_TRUE(ran);
 }
 
-// Work that lasts until it is released, on as many threads as it gets.
+// Work that runs until it is released, on as many threads as it gets.
 class Hold {
  public:
   ~Hold() { release(); }
@@ -96,7 +96,7 @@ class Hold {
   std::atomic<int> running_ = 0;
 };
 
-// The result of a step that holds its thread if it is given something to hold it by.
+// Runs a step and stores its result. With `hold`, the step occupies its thread.
 Task<void> note_result(IoPool& pool, Effort effort, Hold* hold,
                        std::promise<Result<Done>>& result) {
   auto work = [hold]() -> Result<Done> {
@@ -141,7 +141,7 @@ TEST(IoPool, ASmallStepDoesNotWaitForLargeOnes) {
   EXPECT_TRUE(held.held.get_future().get().ok());
 }
 
-TEST(IoPool, AStepWhoseClientLeavesDoesNotWaitForItsTurn) {
+TEST(IoPool, StepOfALeavingClientRunsFirst) {
   HeldPool held;
   std::promise<Result<Done>> left;
   std::stop_source leave;
@@ -180,7 +180,7 @@ Task<void> wait_for_ever(Gate& gate, bool* gone, std::promise<void>& waiting) {
 
 void find_no_memory() { std::rethrow_exception(std::make_exception_ptr(std::bad_alloc())); }
 
-TEST(IoPool, WorkThatTheSystemHasNoMemoryForEndsItsCallerOnly) {
+TEST(IoPool, FailedAllocationEndsOnlyItsCaller) {
   IoPool pool({.io_threads = 1, .compute_threads = 1});
   const std::uint64_t before = allocation_failures();
   std::promise<bool> caught;
@@ -204,7 +204,7 @@ TEST(IoPool, WorkThatTheSystemHasNoMemoryForEndsItsCallerOnly) {
   };
   spawn(pool.context(0).get_executor(), alone());
   asio::post(pool.context(0), [] { find_no_memory(); });
-  // The thread goes on with what comes after.
+  // The thread continues with the next work.
   while (allocation_failures() < before + 2) {
     run_task(pool, []() -> Task<void> { co_return; });
   }
@@ -225,7 +225,7 @@ TEST(IoPool, DestroysSuspendedCoroutinesAtItsEnd) {
   EXPECT_TRUE(gone);
 }
 
-TEST(Gate, LetsThroughWhenItIsOpenAndResumesTheWaiterWhenItOpens) {
+TEST(Gate, OpenGatePassesAndOpeningResumesTheWaiter) {
   IoPool pool({});
   std::vector<int> order;
   run_task(pool, [&]() -> Task<void> {
@@ -242,7 +242,7 @@ TEST(Gate, LetsThroughWhenItIsOpenAndResumesTheWaiterWhenItOpens) {
     asio::post(pool.context(0), opener);
     co_await gate.wait();
     order.push_back(3);
-    // Let the opener return before the gate goes.
+    // Let the opener return before the gate is destroyed.
     Gate returned;
     asio::post(pool.context(0), [&returned] { returned.open(); });
     co_await returned.wait();

@@ -61,7 +61,7 @@ TEST(Metrics, CountersNeverFall) {
   EXPECT_NE(metrics.scrape().find("} 2\n"), std::string::npos);
 }
 
-TEST(Metrics, AWorkerTakesItsSeriesAlongAndOldHandlesStaySafe) {
+TEST(Metrics, RemovedWorkerLosesItsSeriesAndOldHandlesStaySafe) {
   Metrics metrics;
   const Counter old = metrics.counter(kSeen, {"w0", "x"});
   old.add();
@@ -78,7 +78,7 @@ TEST(Metrics, AWorkerTakesItsSeriesAlongAndOldHandlesStaySafe) {
   EXPECT_NE(metrics.scrape().find("{worker=\"w0\",kind=\"x\"} 1\n"), std::string::npos);
 }
 
-TEST(Metrics, CountersThatAreToBeSeenRiseFromZeroAreThereBeforeTheFirstEvent) {
+TEST(Metrics, BeginCreatesCountersBeforeTheirFirstEvent) {
   static constexpr std::array kBorn = {contract::LabelValues{"", "b"},
                                        contract::LabelValues{"", "c"}};
   static constexpr std::array<contract::LabelValues, 1> kOthers = {contract::LabelValues{"x"}};
@@ -111,7 +111,7 @@ TEST(Metrics, CountersThatAreToBeSeenRiseFromZeroAreThereBeforeTheFirstEvent) {
   EXPECT_EQ(lines(), "a_total 0;c_total{limit=\"x\"} 0;");
 }
 
-TEST(Metrics, AHistogramThatIsToBeThereIsThereBeforeItsFirstEvent) {
+TEST(Metrics, BeginCreatesHistogramsBeforeTheirFirstEvent) {
   static constexpr std::array<contract::LabelValues, 1> kBorn = {contract::LabelValues{"most"}};
   constexpr MetricSpec times{"a_seconds", MetricType::Histogram,  "A.", {"overlap"},
                              kBounds,     contract::Combine::Sum, kBorn};
@@ -121,7 +121,7 @@ TEST(Metrics, AHistogramThatIsToBeThereIsThereBeforeItsFirstEvent) {
             std::string::npos);
 }
 
-TEST(Metrics, LabelSetsBeyondTheLimitShareOneSeriesAndAreCounted) {
+TEST(Metrics, LabelSetsAboveTheLimitShareACountedSeries) {
   Metrics metrics;
   for (std::size_t i = 0; i < kMetricSeriesMax + 10; ++i) {
     metrics.counter(kSeen, {"w0", std::to_string(i)}).add();
@@ -149,7 +149,7 @@ TEST(Metrics, ConcurrentScrapesRefreshOneAfterTheOther) {
   const Gauge level = metrics.gauge(kLevel, {"w0"});
   std::atomic<int> inside = 0;
   std::atomic<int> overlaps = 0;
-  int refreshes = 0;  // not atomic: as any refresh may be written
+  int refreshes = 0;  // not atomic, as in any refresh
   metrics.before_scrape([&] {
     if (++inside > 1) ++overlaps;
     level.set(++refreshes);

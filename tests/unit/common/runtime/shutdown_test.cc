@@ -41,12 +41,12 @@ TEST_P(ShutdownBySignal, EndsTheWait) {
 
 INSTANTIATE_TEST_SUITE_P(All, ShutdownBySignal, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
-TEST(Shutdown, DoesOnAHangupWhatIsToBeDoneAndGoesOn) {
-  // Who started the tests may ignore it, as nohup does.
+TEST(Shutdown, HangupRunsItsActionAndTheProcessContinues) {
+  // The process that started the tests may ignore it, as nohup does.
   std::signal(SIGHUP, SIG_DFL);
   Shutdown shutdown;
   std::promise<void> called;
-  kill(getpid(), SIGHUP);  // early: it waits until it is known what it means
+  kill(getpid(), SIGHUP);  // early: the signal waits for on_hangup()
   shutdown.on_hangup([&] { called.set_value(); });
   called.get_future().wait();
   EXPECT_FALSE(shutdown.token().stop_requested());
@@ -61,7 +61,7 @@ TEST(ShutdownDeathTest, DoesNothingOnAHangupWhileItStops) {
     shutdown.on_hangup([] { _exit(1); });
     shutdown.on_stop("hangup", [] {
       kill(getpid(), SIGHUP);
-      // Received behind it: it is looked at after the other.
+      // Received after SIGHUP, so it is read later.
       kill(getpid(), SIGINT);
       for (;;) pause();
     });

@@ -40,7 +40,7 @@ std::string name_of(const std::unique_ptr<Step>& step) {
   return step ? static_cast<const NamedStep&>(*step).name : "none";
 }
 
-// The names of what one thread runs, each step for that long.
+// The names of the steps that one thread runs. Each step takes `each`.
 std::vector<std::string> run_all(StepOrder& order, Duration each) {
   std::vector<std::string> names;
   while (auto step = order.next()) {
@@ -83,7 +83,7 @@ TEST(StepOrder, LetsLargeStepsUseTheOnlyThread) {
   EXPECT_EQ(name_of(order.next()), "large");
 }
 
-TEST(StepOrder, GivesEachSizeAnEqualShareOfTheTimeWhileStepsOfItWait) {
+TEST(StepOrder, GivesWaitingSizesEqualSharesOfTheTime) {
   StepOrder order(1);
   for (int i = 0; i < 40; ++i) add(order, "large" + std::to_string(i), 48 * kMiB);
   for (int i = 0; i < 4000; ++i) add(order, "small", 100 * kKiB);
@@ -136,7 +136,7 @@ TEST(StepOrder, KeepsTheOrderWithinASize) {
   EXPECT_EQ(run_all(order, milliseconds(1)), names);
 }
 
-TEST(StepOrder, LetsStepsGoFirstThatNobodyWaitsFor) {
+TEST(StepOrder, RunsStepsOfLeftClientsFirst) {
   StepOrder order(2);
   add(order, "a", 48 * kMiB);
   NamedStep& left = add(order, "left", 48 * kMiB);

@@ -32,7 +32,7 @@ TEST(Tokens, EachLineIsOneWithoutItsEnd) {
   EXPECT_TRUE(parse_tokens(std::string(kTokenBytesMax, 'x')).ok());
 }
 
-TEST(Tokens, WhatCannotBeOneIsRefusedWithItsLineAndNotRepeated) {
+TEST(Tokens, RefusesAnInvalidTokenByLineWithoutShowingIt) {
   const struct {
     std::string content;
     std::string want;
@@ -62,7 +62,7 @@ TEST(Tokens, AFileHoldsSixteenAtMost) {
   EXPECT_EQ(more.error().message, "holds more than 16 tokens");
 }
 
-TEST(Tokens, AHeaderHoldsOneAfterTheWordBearerInAnyCase) {
+TEST(Tokens, AcceptsBearerInAnyCaseBeforeAToken) {
   const Tokens tokens{kOne, kTwo};
   EXPECT_TRUE(holds_token("Bearer " + kOne, tokens));
   EXPECT_TRUE(holds_token("bEARER " + kTwo, tokens));
@@ -129,7 +129,7 @@ TEST_F(TokenFileTest, AdmitsByWhatTheFileSaysASecondLaterAtMost) {
   EXPECT_TRUE(file->admits("Bearer " + kTwo));
 }
 
-TEST_F(TokenFileTest, AdmitsNobodyWhileTheFileCannotBeUsed) {
+TEST_F(TokenFileTest, UnusableFileAdmitsNoCaller) {
   write(kOne);
   const auto file = opened();
   std::filesystem::remove(path_);
@@ -144,7 +144,7 @@ TEST_F(TokenFileTest, AdmitsNobodyWhileTheFileCannotBeUsed) {
   EXPECT_TRUE(file->admits("Bearer " + kOne));
 }
 
-TEST_F(TokenFileTest, ASmallFileIsReadUpToItsBoundAndNotBeyond) {
+TEST_F(TokenFileTest, ReadsASmallFileUpToItsLimit) {
   write(std::string(5000, 'a'));
   const auto whole = read_small_file(path_, 5000);
   ASSERT_TRUE(whole.ok());

@@ -25,7 +25,7 @@ TEST(WorkerThread, CarriesItsNameShortenedToWhatTheKernelKeeps) {
   EXPECT_EQ(std::string(name.data()), "sl-a-very-long-");
 }
 
-TEST(WorkerThread, IsToldToStopAndJoinedWhenItIsDestroyed) {
+TEST(WorkerThread, DestructorRequestsAStopAndJoins) {
   std::atomic<bool> ended = false;
   {
     const WorkerThread thread("sl-test", [&](std::stop_token stop) {
@@ -49,7 +49,7 @@ TEST(WorkerThreadDeathTest, EndsTheProcessNamingTheThreadWhenAnExceptionEscapes)
   EXPECT_DEATH(leak(), "thread sl-leaky: exception escaped: spilled");
 }
 
-TEST(WorkerThread, AStepWithoutMemoryIsLeftOutAndCountedByTheThreadsName) {
+TEST(WorkerThread, CountsAStepWithoutMemoryByThreadName) {
   int done = 0;
   WorkerThread thread("sl-hungry", [&](const std::stop_token&) {
     EXPECT_FALSE(run_step([] { throw std::bad_alloc(); }));

@@ -25,7 +25,7 @@ std::string revision(const crd::Spec& spec, const Digests& digests = {}) {
   return revision_of(agreement_of(spec, digests));
 }
 
-TEST(Agreement, ARevisionIsANameThatMayStandInNamesAndSubjects) {
+TEST(Agreement, RevisionFitsIntoNamesAndSubjects) {
   std::set<std::string> names;
   for (int i = 0; i < 1'000; ++i) {
     crd::Spec spec = a_spec();
@@ -41,7 +41,7 @@ TEST(Agreement, ARevisionIsANameThatMayStandInNamesAndSubjects) {
   EXPECT_EQ(names.size(), 1'000U);
 }
 
-// Another name would replace every worker of every deployment at an upgrade of the operator.
+// Another name would replace all workers of all deployments when the operator is upgraded.
 TEST(Agreement, TheRevisionOfASpecIsTheSameInEveryRelease) {
   EXPECT_EQ(revision(a_spec(), {.chat_template = "t", .identity_key = "k"}), "rj7yfzkz");
 }

@@ -36,7 +36,7 @@ std::string line(const crd::Spec& spec, const Places& places = {.model = "/model
   return out;
 }
 
-TEST(Commands, VllmIsToldAllThatRoutersNeed) {
+TEST(Commands, VllmGetsAllFlagsThatRoutersNeed) {
   EXPECT_EQ(line(a_spec(Backend::Vllm)),
             "vllm serve /models/m --served-model-name m --host 0.0.0.0 --port 8000 "
             "--block-size 32 --enable-prefix-caching --enable-prompt-tokens-details "
@@ -85,7 +85,7 @@ TEST(Commands, TheSimulatorIsOneEngineOnThePortsOfAll) {
             "--served-model-name m --block-size 32 --data-parallel-size 2");
 }
 
-TEST(Commands, ArgumentsThatFightWhatIsRenderedAreRefusedWithTheFix) {
+TEST(Commands, RefusesConflictingArgumentsWithTheRemedy) {
   const std::vector<std::pair<Backend, std::string>> refused = {
       {Backend::Vllm, "--block-size=16"},
       {Backend::Vllm, "--block_size"},

@@ -78,7 +78,7 @@ TEST(Crd, ASpecIsReadWholeAndWrittenAsItWas) {
   EXPECT_EQ(*again, *spec);
 }
 
-TEST(Crd, ListsWithoutWordsAndWordsWithoutLettersAreWrittenAsTheyWere) {
+TEST(Crd, WritesEmptyListsAndEmptyWordsUnchanged) {
   const auto spec = spec_of(R"({"model":{"name":"m"},"multimodal":{"modalities":[]},
     "pools":[{"name":"a","template":{"args":["--chat-template",""]}}]})");
   ASSERT_TRUE(spec.ok());
@@ -161,7 +161,7 @@ TEST(Crd, AStatusIsReadAsItWasWritten) {
   EXPECT_EQ(*read_status(none->root()), Status{});
 }
 
-TEST(Crd, TextsThatAreEmptyAreLeftOutSinceTheSchemaRefusesThem) {
+TEST(Crd, LeavesOutEmptyTextsThatTheSchemaRefuses) {
   const std::string text = status_json(Status{});
   EXPECT_EQ(text.find("\"\""), std::string::npos) << text;
   EXPECT_EQ(text.find("startTime"), std::string::npos) << text;

@@ -28,7 +28,7 @@ struct Field {
   YAML::Node schema;
 };
 
-// All that the schema names below a property, by path as in field_names().
+// All names in the schema below a property, by path as in field_names().
 void list(const YAML::Node& of, const std::string& path, std::vector<Field>& fields) {
   const YAML::Node inner = of["items"] ? of["items"] : of;
   const std::string prefix = path + (of["items"] ? "[]" : "");
@@ -116,7 +116,7 @@ TEST(CrdSchema, KnowsTheWordsThatAreRead) {
 }
 
 TEST(CrdSchema, HasTheDefaultsOfTheValues) {
-  // What a spec without anything is written as, beside what the schema fills in.
+  // The JSON of an empty spec, besides the defaults of the schema.
   Spec spec;
   spec.pools = {{}};
   spec.pools[0].worker_template.emplace();
@@ -140,7 +140,7 @@ TEST(CrdSchema, HasTheDefaultsOfTheValues) {
       is_there = inner.IsDefined();
       if (is_there) value.reset(is_list ? YAML::Node(inner[0]) : inner);
     }
-    // Of parts that are given or not there is no value to compare.
+    // An optional part has no value to compare.
     if (!is_there) continue;
     EXPECT_EQ(YAML::Dump(value), YAML::Dump(YAML::Load(YAML::Dump(field.schema["default"]))))
         << field.path;

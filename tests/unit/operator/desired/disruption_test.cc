@@ -14,7 +14,7 @@ namespace {
 
 using object::Value;
 
-// Parts of the revision that have a budget.
+// The parts of the revision that have a budget.
 std::set<std::string> budgets(const crd::Spec& spec, const Sizes& sizes) {
   const Scene scene = test::scene_of(spec);
   const std::size_t before = revision_name(scene.owner, scene.revision, "").size();
@@ -54,7 +54,7 @@ TEST(Disruption, ScaledFrontendsCountAsManyAsTheyMayBecome) {
   EXPECT_EQ(budgets(spec, {.frontends = {}, .routers = 1, .pools = {}}), Parts{"frontend"});
 }
 
-TEST(Disruption, AnAutoscalerIsThereWhereNobodyElseSaysTheNumber) {
+TEST(Disruption, AutoscalerExistsUnlessTheSizesGiveTheNumber) {
   crd::Spec spec = test::small_spec();
   EXPECT_FALSE(frontend_autoscaler(test::scene_of(spec), {}));
   spec.frontend.autoscaling = crd::FrontendAutoscaling{.min_replicas = 2, .max_replicas = 5};

@@ -14,12 +14,13 @@
 #include "tests/support/paths.h"
 #include "tests/unit/operator/desired/scenes.h"
 
-// What is rendered of golden/NAME.spec.json stands in golden/NAME.json: all objects in their order.
-// One that is as in small.json stands as the text "as in small: KIND NAME", so that what a field of
-// the spec does is seen at once. What a change of the builders does to it is looked at like code:
-// each run writes all of them to the build folder's golden/desired, and
-//   cp build/release/golden/desired/*.json tests/unit/operator/desired/golden/
-// takes them over.
+// The objects rendered from golden/NAME.spec.json are in golden/NAME.json, in their order. An
+// object that equals the one in small.json appears as "as in small: KIND NAME". So a golden file
+// shows at a glance what a field of the spec does.
+//
+// Review a difference that a change of the builders makes, like code. Each run writes all files to
+// golden/desired in the build folder. Accept them with `cp build/release/golden/desired/*.json
+// tests/unit/operator/desired/golden/`.
 namespace sightline::desired {
 namespace {
 
@@ -49,7 +50,7 @@ std::vector<std::string> names() {
   return found;
 }
 
-// JSON to be read: what fits into a line stands in one.
+// JSON for readers: a value that fits into a line stays on one line.
 std::string pretty(const Value& value, std::size_t indent, std::size_t used) {
   const std::string line = value.to_text();
   const bool is_short = indent + used + line.size() <= kColumnsMax;
@@ -67,8 +68,8 @@ std::string pretty(const Value& value, std::size_t indent, std::size_t used) {
   return out + "\n" + std::string(indent, ' ') + (value.is_array() ? "]" : "}");
 }
 
-// With two workers, as a router's file names them, and two pods that each selector pool finds. All
-// have one revision, whatever the spec agrees on.
+// With two workers in the router's file, and two pods that each selector pool finds. All have one
+// revision, for any spec.
 std::vector<Value> objects_of(const std::string& name) {
   const auto file = Value::parse(content_of(kGoldens / (name + std::string(kSpecSuffix))));
   SL_CHECK(file.ok());

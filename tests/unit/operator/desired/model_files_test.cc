@@ -39,7 +39,7 @@ TEST(ModelFiles, AClaimIsMountedAsItIs) {
   EXPECT_EQ(model_folder(test::small_spec().model), "/models/qwen");
 }
 
-TEST(ModelFiles, AnImageIsAVolumeOfItsOwn) {
+TEST(ModelFiles, ImageSourceGetsItsOwnVolume) {
   const crd::Spec spec =
       spec_with({.uri = {}, .pvc = {}, .image = crd::ImageSource{.reference = "i:1", .path = "p"}});
   const Value volume = test::named(test::pod_of(deployment_of(spec, "a"))["volumes"], "model");
@@ -55,7 +55,7 @@ TEST(ModelFiles, EnginesDownloadAllAndTheOthersTheSmallFiles) {
   EXPECT_EQ(download(spec, "frontend"), download(spec, "router"));
 }
 
-TEST(ModelFiles, WithoutASourceEnginesTakeTheNameAndAgentsTheSmallFiles) {
+TEST(ModelFiles, MissingSourceGivesEnginesTheNameAndAgentsSmallFiles) {
   crd::Spec spec = test::small_spec();
   spec.model.name = "org/model";
   spec.model.source.reset();
@@ -80,7 +80,7 @@ TEST(ModelFiles, ASimulatorNeedsNoWeights) {
             std::string::npos);
 }
 
-TEST(ModelFiles, TheDownloadIsOverBeforeTheAgentStartsAndOnlyItMayWrite) {
+TEST(ModelFiles, DownloadEndsBeforeTheAgentAndAloneMayWrite) {
   const crd::Spec spec = spec_with({.uri = "hf://org/model", .pvc = {}, .image = {}});
   const Value made = deployment_of(spec, "a");
   const Value pod = test::pod_of(made);

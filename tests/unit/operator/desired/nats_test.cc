@@ -21,7 +21,7 @@ using object::Value;
 const Owner kOwner = {.name_space = "prod", .name = "shop"};
 const NatsKeys kKeys = {.frontend = "UF", .router = "UR", .agent = "UA"};
 
-// What stands between the brackets behind "publish:" or "subscribe:" of a user.
+// The subjects in brackets after "publish:" or "subscribe:" of a user.
 std::vector<std::string> allowed(const std::string& key, const std::string& verb) {
   const std::string config = nats_config(kOwner, kKeys, 1);
   const std::size_t user = config.find("nkey: " + key + ",");
@@ -47,7 +47,7 @@ std::vector<std::string> tokens(const std::string& subject) {
   return parts;
 }
 
-// As NATS matches a subject, or another pattern, with a pattern.
+// Whether a pattern covers a subject or another pattern, by the rules of NATS.
 bool is_within(const std::string& subject, const std::string& pattern) {
   const auto said = tokens(subject);
   const auto may = tokens(pattern);
@@ -66,7 +66,7 @@ bool may(const std::string& key, const std::string& verb, const std::string& sub
   return false;
 }
 
-TEST(NatsConfig, EveryRoleMaySayAndHearWhatItNeeds) {
+TEST(NatsConfig, EachRoleMayUseTheSubjectsItNeeds) {
   const contract::Subjects s("prod/shop", "k2x9p0aa");
   const std::string worker = "shop-k2x9p0aa-a-5d9f-x7k2p";
   const std::string router = "shop-k2x9p0aa-router-7b-9x";
@@ -89,7 +89,7 @@ TEST(NatsConfig, EveryRoleMaySayAndHearWhatItNeeds) {
   }
 }
 
-TEST(NatsConfig, NobodyHasMoreThanItsRoleNeeds) {
+TEST(NatsConfig, NoRoleMayUseMoreThanItNeeds) {
   const contract::Subjects s("prod/shop", "r");
   EXPECT_FALSE(may("UF", "publish", s.load())) << "who takes clients' requests tells no load";
   EXPECT_FALSE(may("UF", "subscribe", s.events("w", 0)));

@@ -68,7 +68,7 @@ TEST(NetworkPolicies, WorkersOfSplitRolesReachEachOther) {
   EXPECT_TRUE(rules(spec, "worker").contains("all from worker"));
 }
 
-TEST(NetworkPolicies, ThereAreNoneWhereTheSpecWantsNone) {
+TEST(NetworkPolicies, DisabledSpecRendersNoPolicies) {
   crd::Spec spec = test::small_spec();
   spec.network_policy.enabled = false;
   EXPECT_TRUE(network_policies(test::scene_of(spec), true).empty());

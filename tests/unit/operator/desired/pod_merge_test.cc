@@ -46,7 +46,7 @@ TEST(PodMerge, NullRemovesAlsoWhatIsNotThere) {
             R"({"volumes":[{"ephemeral":{"a":1},"name":"v"}]})");
 }
 
-TEST(PodMerge, ElementsWithoutANameMeetNobody) {
+TEST(PodMerge, ElementsWithoutANameAreAppended) {
   EXPECT_EQ(merged(R"({"env":[{"value":"1"}]})", R"({"env":[{"value":"2"}]})"),
             R"({"env":[{"value":"1"},{"value":"2"}]})");
 }
@@ -62,7 +62,7 @@ TEST(PodMerge, TheSameTemplateTwiceIsTheSameAsOnce) {
   EXPECT_EQ(once.to_text(), twice.to_text());
 }
 
-TEST(PodMerge, WhatMakesAProgramWhatItIsIsRefusedByItsField) {
+TEST(PodMerge, RefusesFieldsThatDefineOurPrograms) {
   const std::vector<std::pair<std::string, std::string>> refused = {
       {R"({"kind":"Pod"})", "kind"},
       {R"({"spec":null})", "spec"},

@@ -14,10 +14,10 @@
 #include "operator/desired/objects.h"
 #include "operator/desired/scene.h"
 
-// What tests render, and how they look at it.
+// The scenes that tests render, and helpers to inspect the objects.
 namespace sightline::desired::test {
 
-// Of the JSON text of a spec, with the defaults that the API server fills in.
+// The spec in a JSON text, with the defaults of the API server.
 inline crd::Spec spec_of(const std::string& json) {
   const auto document = json::Document::parse(R"({"spec":)" + json + "}");
   SL_CHECK(document.ok());
@@ -26,7 +26,7 @@ inline crd::Spec spec_of(const std::string& json) {
   return std::move(*spec);
 }
 
-// A model on a claim, one pool of vLLM workers; the rest as it is by default.
+// A model on a claim and one pool of vLLM workers. All other fields have their defaults.
 inline crd::Spec small_spec() {
   return spec_of(R"({"model":{"name":"qwen","source":{"pvc":{"claimName":"models","path":"qwen"}}},
     "pools":[{"name":"a","template":{"image":"vllm:0.32"}}]})");
@@ -55,7 +55,7 @@ inline const Surroundings kSurroundings = {
     .nats = {.frontend = "UFRONTEND", .router = "UROUTER", .agent = "UAGENT"},
     .has_pod_monitors = false};
 
-// Sizes as a spec asks for them.
+// The sizes that a spec asks for.
 inline Sizes sizes_of(const crd::Spec& spec) {
   Sizes sizes;
   if (!spec.frontend.autoscaling || spec.suspend) {
@@ -68,7 +68,7 @@ inline Sizes sizes_of(const crd::Spec& spec) {
   return sizes;
 }
 
-// Everything that is rendered of a scene.
+// All objects rendered from a scene.
 inline std::vector<object::Value> all_objects(const Scene& scene,
                                               const std::vector<WorkerFields>& workers = {},
                                               const std::vector<ForeignPod>& foreign = {}) {
@@ -79,7 +79,7 @@ inline std::vector<object::Value> all_objects(const Scene& scene,
   return objects;
 }
 
-// The object of that kind and name; null: there is none.
+// The object of this kind and name, or null.
 inline object::Value find(const std::vector<object::Value>& objects, std::string_view kind,
                           std::string_view name) {
   for (const object::Value& object : objects) {
@@ -99,7 +99,7 @@ inline std::vector<object::Value> of_kind(const std::vector<object::Value>& obje
   return found;
 }
 
-// The element of a list of that name; null: there is none.
+// The element of a list with this name, or null.
 inline object::Value named(const object::Value& list, std::string_view name) {
   for (const object::Value& element : list.items()) {
     if (element["name"].text() == name) return element;
@@ -111,7 +111,7 @@ inline object::Value pod_of(const object::Value& workload) {
   return workload.at({"spec", "template", "spec"});
 }
 
-// Of a workload: a container, or an init container.
+// A container or init container of a workload.
 inline object::Value container_of(const object::Value& workload, std::string_view name) {
   const object::Value pod = pod_of(workload);
   object::Value container = named(pod["containers"], name);

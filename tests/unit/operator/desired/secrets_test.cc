@@ -52,7 +52,7 @@ TEST(Secrets, TheIdentityKeyIsTheBytesThatWereDrawn) {
   EXPECT_TRUE(contract::parse_identity_key(key).ok());
 }
 
-TEST(Secrets, EachRevisionHasItsKeyForItselfAndTakesItAlongWhenItGoes) {
+TEST(Secrets, EachRevisionOwnsItsKeySecret) {
   const Scene scene = test::scene_of(test::small_spec());
   Value config_map = revision_config_map(scene);
   config_map.set({"metadata", "uid"}, "uid-1");
@@ -81,7 +81,7 @@ TEST(Secrets, TokensAreWhatProgramsTakeAndDiffer) {
   EXPECT_EQ(tokens.size(), 3U);
 }
 
-TEST(Secrets, EachUserOfNatsHasASeedThatFitsItsPublicKey) {
+TEST(Secrets, SeedOfEachNatsUserFitsItsPublicKey) {
   const auto all = secrets_for(test::small_spec());
   std::set<std::string> seeds;
   for (const std::string_view user : kNatsUsers) {

@@ -13,7 +13,7 @@
 
 #include "tests/unit/operator/desired/scenes.h"
 
-// What is rendered, as the programs that are started so read it.
+// Starts the rendered containers, and reads their settings as the programs do.
 namespace sightline::desired {
 namespace {
 
@@ -26,7 +26,7 @@ const std::vector<WorkerFields> kWorkers = {
     {{"name", "w0"}, {"url", "http://10.0.0.7:8000"}, {"agent", "true"}, {"block_size", "16"}},
     {{"name", "w1"}, {"url", "http://[fd00::1]:8000"}, {"agent", "true"}, {"drain", "true"}}};
 
-// A container as kubelet starts it.
+// A container as the kubelet starts it.
 class Started {
  public:
   Started(const std::vector<Value>& objects, const Value& container, Value pod)
@@ -43,7 +43,7 @@ class Started {
     mounts_ = container["volumeMounts"];
   }
 
-  // All settings; ADD_FAILURE() says what the program would.
+  // Loads all settings. ADD_FAILURE() reports the error of the program.
   void load(contract::SettingTable& table) {
     const contract::SettingSources sources{
         {arguments_.begin() + 1, arguments_.end()},
@@ -56,7 +56,7 @@ class Started {
     }
   }
 
-  // Whether a container that mounts these can read the file.
+  // Checks that the file is in a mounted volume.
   void expect_file(const std::string& path) const {
     EXPECT_TRUE(is_there(path)) << path << " is in no volume";
   }
@@ -178,7 +178,7 @@ TEST(Started, AFrontendTakesAllThatItIsGiven) {
   }
 }
 
-TEST(Started, AnAgentBesideAnEngineTakesAllThatItIsGiven) {
+TEST(Started, AgentBesideAnEngineAcceptsItsSettings) {
   crd::Spec spec = test::small_spec();
   spec.pools[0].backend = crd::Backend::Sglang;
   const Rendered rendered(spec);
@@ -197,7 +197,7 @@ TEST(Started, AnAgentBesideAnEngineTakesAllThatItIsGiven) {
   agent.expect_file(settings.nats.nkey_file);
 }
 
-TEST(Started, AnAgentOfForeignWorkersTakesAllThatItIsGiven) {
+TEST(Started, AgentOfForeignWorkersAcceptsItsSettings) {
   crd::Spec spec = test::small_spec();
   spec.pools[0].worker_template.reset();
   spec.pools[0].endpoints = {

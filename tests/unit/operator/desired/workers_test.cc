@@ -48,13 +48,13 @@ TEST(Workers, TheAgentRunsBesideTheEngineAndOutlivesIt) {
   EXPECT_EQ(test::pod_of(made)["terminationGracePeriodSeconds"].integer(), 135);
 }
 
-TEST(Workers, APodThatIsDeletedAsItStartsIsHeardByAgentAndEngine) {
+TEST(Workers, AgentAndEngineSeeADeletionDuringTheirStart) {
   const Value agent = container_of(workload(test::small_spec()), "agent");
   EXPECT_EQ(agent.at({"lifecycle", "preStop", "sleep", "seconds"}).integer(), 1);
   EXPECT_EQ(agent.at({"startupProbe", "httpGet", "path"}).text(), "/healthz");
 }
 
-TEST(Workers, ADrainIsNoLongerThanAgentsAllow) {
+TEST(Workers, DrainFitsTheLimitOfAgents) {
   crd::Spec spec = test::small_spec();
   spec.rollout.drain_timeout = "90m";
   EXPECT_NE(drain_command(workload(spec)).find("/drain?timeout=3600"), std::string::npos);
@@ -67,7 +67,7 @@ TEST(Workers, TheHookOfASimulatorIsTheDrainCommand) {
             "sightline drain --token-file /etc/sightline/drain/token --timeout 120s");
 }
 
-TEST(Workers, AnEngineHasNoneOfTheAgentsSecretsButTheTokenThatDrainsIt) {
+TEST(Workers, EngineHasOnlyTheDrainTokenOfTheAgent) {
   const Value made = workload(test::small_spec());
   EXPECT_EQ(mounts(container_of(made, "agent")),
             (std::vector<std::string>{"identity", "nats", "model", "drain"}));
@@ -87,7 +87,7 @@ std::string argument_after(const Value& args, std::string_view flag) {
   return found == texts.end() || found + 1 == texts.end() ? "" : *(found + 1);
 }
 
-// The address that the engine listens on, and the worker that its agent reads.
+// The address on which the engine listens, and the worker of its agent.
 std::pair<std::string, std::string> addresses(Scene scene, crd::Backend backend, bool is_ipv6) {
   scene.is_ipv6 = is_ipv6;
   scene.spec.pools[0].backend = backend;
@@ -96,7 +96,7 @@ std::pair<std::string, std::string> addresses(Scene scene, crd::Backend backend,
           argument_after(container_of(made, "agent")["args"], "--worker")};
 }
 
-TEST(Workers, AnEngineListensOnTheAddressesOfItsCluster) {
+TEST(Workers, EngineListensOnTheAddressesOfItsCluster) {
   const Scene scene = test::scene_of(test::small_spec());
   const std::string own = "name=$(SIGHTLINE_REPLICA_NAME),url=http://";
   using Addresses = std::pair<std::string, std::string>;
@@ -105,7 +105,7 @@ TEST(Workers, AnEngineListensOnTheAddressesOfItsCluster) {
   EXPECT_EQ(addresses(scene, crd::Backend::Vllm, true), Addresses("::", own + "127.0.0.1:8000"));
 }
 
-TEST(Workers, AnAgentReadsSglangOnIpv6AndItsEventsOnIpv4) {
+TEST(Workers, AgentReadsSglangOverIpv6AndEventsOverIpv4) {
   const Scene scene = test::scene_of(test::small_spec());
   EXPECT_EQ(addresses(scene, crd::Backend::Sglang, false).second,
             "name=$(SIGHTLINE_REPLICA_NAME),url=http://127.0.0.1:8000,family=sglang");
@@ -148,14 +148,14 @@ TEST(Workers, GpusFollowFromTheRanksUnlessTheyAreGiven) {
   EXPECT_EQ(gpus(spec), "");
 }
 
-TEST(Workers, AnEngineHasTheTimeToStartThatTheSpecGives) {
+TEST(Workers, EngineHasTheStartTimeOfTheSpec) {
   crd::Spec spec = test::small_spec();
   spec.pools[0].worker_template->startup_timeout = "1h";
   const Value probe = container_of(workload(spec), "worker")["startupProbe"];
   EXPECT_EQ(*probe["failureThreshold"].integer() * *probe["periodSeconds"].integer(), 3600);
 }
 
-TEST(Workers, TheChatTemplateIsThereWhereTheEngineIsToldIt) {
+TEST(Workers, ChatTemplateIsAtThePathOfTheEnginesFlag) {
   crd::Spec spec = test::small_spec();
   spec.model.chat_template = crd::ConfigMapRef{.config_map = "templates", .key = "x.jinja"};
   const Value made = workload(spec);

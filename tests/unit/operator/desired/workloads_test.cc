@@ -33,7 +33,7 @@ TEST(Workloads, WhatIsScaledByCpuHasARequestForIt) {
   EXPECT_EQ(request(spec, std::nullopt), "250m");
 }
 
-TEST(Workloads, PodsStayAsTheyAreWhenASettingThatTheyTakeOverChanges) {
+TEST(Workloads, ChangedLiveSettingsKeepThePods) {
   crd::Spec spec = test::small_spec();
   const Value routers = router_deployment(test::scene_of(spec), 2);
   const Value frontends = frontend_deployment(test::scene_of(spec), 2);
@@ -49,7 +49,7 @@ TEST(Workloads, PodsStayAsTheyAreWhenASettingThatTheyTakeOverChanges) {
   EXPECT_TRUE(pool_deployment(test::scene_of(spec), spec.pools[0], 2) == workers);
 }
 
-TEST(Workloads, ARouterIsReadyBeforeItsEnginesAreAndAFrontendIsNot) {
+TEST(Workloads, RouterButNoFrontendIsReadyBeforeItsEngines) {
   const Scene scene = test::scene_of(test::small_spec());
   const auto path = [](const Value& workload, std::string_view name) {
     return std::string(

@@ -72,7 +72,7 @@ TEST_F(CheckTest, ALeaseThatIsRenewedProvesAnOperator) {
   EXPECT_NE(said_.find("ok: an operator leads: pod-1"), std::string::npos) << said_;
 }
 
-TEST_F(CheckTest, ALeaseThatNobodyRenewsProvesNone) {
+TEST_F(CheckTest, UnrenewedLeaseProvesNoOperator) {
   hold_lease("2026-01-01T00:00:00.000000Z");
   const auto checked = check();
   ASSERT_FALSE(checked.ok());
@@ -98,7 +98,7 @@ TEST_F(CheckTest, WithoutAnElectionTheKindsAreEnough) {
   EXPECT_NE(said_.find("leader election is off"), std::string::npos);
 }
 
-TEST_F(CheckTest, AServerWithoutTheKindsIsNotWaitedForAndTheRemedyIsNamed) {
+TEST_F(CheckTest, MissingKindsFailImmediatelyWithTheRemedy) {
   server_.before = [](const fakes::Call& call) -> std::optional<Failure> {
     if (call.verb != "list") return std::nullopt;
     Failure failure;
@@ -139,7 +139,7 @@ TEST_F(CheckTest, EachNamespaceHasToBeReadable) {
   EXPECT_NE(checked.error().message.find("not in two"), std::string::npos);
 }
 
-TEST_F(CheckTest, AServerThatDoesNotAnswerIsWaitedForAndEachTroubleIsSaidOnce) {
+TEST_F(CheckTest, WaitsForASilentServerAndReportsEachTroubleOnce) {
   server_.before = [this](const fakes::Call&) -> std::optional<Failure> {
     if (pauses_ >= 5) return std::nullopt;
     Failure failure;

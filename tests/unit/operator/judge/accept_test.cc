@@ -25,7 +25,7 @@ std::string why(const crd::Spec& spec, const Found& found = {},
 
 TEST(Accept, ASpecThatFightsNothing) { EXPECT_EQ(why(spec_with_image()), ""); }
 
-TEST(Accept, NotAnEngineWithoutAnImageOfSomebodyElse) {
+TEST(Accept, RefusesAnEngineWithoutAnImage) {
   crd::Spec spec = spec_with_image();
   spec.pools[0].worker_template->image.clear();
   EXPECT_EQ(why(spec), "ImageMissing: spec.pools[0].template.image: name the engine's image");
@@ -36,7 +36,7 @@ TEST(Accept, NotAnEngineWithoutAnImageOfSomebodyElse) {
             "was started without --router-image");
 }
 
-TEST(Accept, NotWhatNeedsAnImageThatTheOperatorWasNotGiven) {
+TEST(Accept, RefusesASpecThatNeedsAMissingOperatorImage) {
   crd::Spec spec = spec_with_image();
   const crd::NotedImages without_nats{.router = "r:1", .nats = {}, .download = "hf:1"};
   EXPECT_TRUE(why(spec, {}, without_nats).starts_with("ImageMissing: spec.nats.managed.image: "));

@@ -40,7 +40,7 @@ std::string verdict(std::string_view type, const World& world,
   return status + condition.reason;
 }
 
-TEST(Conditions, OfAHealthyObjectSayThatItIsAsWanted) {
+TEST(Conditions, HealthyObjectHasGoodConditions) {
   const World world = healthy_world();
   EXPECT_EQ(verdict(kAccepted, world), "True Valid");
   EXPECT_EQ(verdict(kReady, world), "True AsWanted");
@@ -74,7 +74,7 @@ TEST(Conditions, EachSaysSomethingAlsoWhereNoSpecWasEverAccepted) {
   EXPECT_EQ(of(kAccepted, world, findings).message, "spec.image: …");
 }
 
-TEST(Conditions, ASpecThatIsRefusedIsNamedAndReadyIsNot) {
+TEST(Conditions, RefusedSpecIsNamedAndReadyIsFalse) {
   Findings findings = completed();
   findings.spec = {.reason = "ArgumentsRefused", .message = "spec.pools[0].template.args[1]: …"};
   const World world = healthy_world();
@@ -84,7 +84,7 @@ TEST(Conditions, ASpecThatIsRefusedIsNamedAndReadyIsNot) {
   EXPECT_EQ(verdict(kReady, world, findings), "False ArgumentsRefused");
 }
 
-TEST(Conditions, APodThatDoesNotRunIsNamedWithItsReason) {
+TEST(Conditions, MessageNamesAStuckPodWithItsReason) {
   World world = healthy_world();
   world.pods[0].is_ready = false;
   world.pods[0].trouble = "frontend: ImagePullBackOff: no such image";
@@ -95,7 +95,7 @@ TEST(Conditions, APodThatDoesNotRunIsNamedWithItsReason) {
   EXPECT_EQ(verdict(kDegraded, world), "False Serving");
 }
 
-TEST(Conditions, AWorkerThatRoutersDoNotAdmitIsNamedWithTheirReason) {
+TEST(Conditions, MessageNamesAnUnadmittedWorkerWithTheRoutersReason) {
   World world = healthy_world();
   for (RouterReport& router : world.routers) {
     router.workers["w1"] = {.state = "unverified", .is_ready = false, .reason = "replaying events"};
@@ -129,7 +129,7 @@ TEST(Conditions, WorkersThatRoutersChooseByLoadAloneStillAnswer) {
   EXPECT_EQ(verdict(kDegraded, world), "True NotServing");
 }
 
-TEST(Conditions, APodThatDoesNotRunHidesNotWhyOthersAreNotRoutable) {
+TEST(Conditions, StuckPodDoesNotHideWhyOthersAreUnroutable) {
   World world = healthy_world();
   for (RouterReport& router : world.routers) {
     router.workers["w1"] = {.state = "unverified", .is_ready = false, .reason = "replaying events"};
@@ -166,7 +166,7 @@ TEST(Conditions, EachRevisionIsJudgedByItsOwnBlockSize) {
   EXPECT_EQ(verdict(kIndexConsistent, world), "False BlockSizeMismatch");
 }
 
-TEST(Conditions, MembersWithOtherFilesAreNamedAndThoseOfOtherRevisionsAreNot) {
+TEST(Conditions, NamesMembersWithOtherFilesButNotOfOtherRevisions) {
   World world = healthy_world();
   world.routers[0].misfits = {
       {.name = "f7", .difference = "revision", .reason = "its revision is bbb"}};
@@ -196,7 +196,7 @@ TEST(Conditions, WhatIsRenderedAndNotUsedYetIsSaid) {
   EXPECT_EQ(verdict(kDegraded, world), "False Serving");
 }
 
-TEST(Conditions, WhileItIsUpdatingThePodThatDoesNotRunIsNamed) {
+TEST(Conditions, UpdatingMessageNamesAStuckPod) {
   World world = healthy_world();
   world.pods.push_back(world.pods.back());
   world.pods.back().name = "f2";
@@ -212,7 +212,7 @@ TEST(Conditions, WhileItIsUpdatingThePodThatDoesNotRunIsNamed) {
             "f2: frontend: ErrImageNeverPull");
 }
 
-TEST(Conditions, ARollOutThatStandsStillIsSaidToBeStuck) {
+TEST(Conditions, RollOutWithoutProgressIsStuck) {
   const World world = healthy_world();
   Findings findings = completed();
   findings.plan.phase = plan::Phase::Moving;
@@ -234,7 +234,7 @@ TEST(Conditions, OfASuspendedObjectSaySo) {
   }
 }
 
-TEST(Conditions, NatsIsJudgedByItsPodsAndByTheRoutersConnections) {
+TEST(Conditions, NatsDependsOnItsPodsAndTheRoutersConnections) {
   World world = healthy_world();
   world.spec.nats.managed.emplace();
   world.spec.nats.managed->replicas = 3;
@@ -252,7 +252,7 @@ TEST(Conditions, AnObjectThatCannotBeWrittenIsNamed) {
   EXPECT_EQ(verdict(kReady, healthy_world(), findings), "False WriteFailed");
 }
 
-TEST(Merged, WhatOthersSayIsCutBeforeTheApiServerRefusesIt) {
+TEST(Merged, CutsLongMessagesBelowTheApiServersLimit) {
   World world = healthy_world();
   std::string endless;
   for (int i = 0; i < 100'000; ++i) endless += "\xC3\xA4";
@@ -304,7 +304,7 @@ TEST(Merged, ConditionsKeepTheirTimeUntilTheirStatusChanges) {
   EXPECT_EQ(after[1].last_transition_time, "1970-01-01T02:00:00Z");
 }
 
-TEST(Conditions, ARouterThatEndsAsItStartsComesBeforeWhatNoRouterAnswers) {
+TEST(Conditions, CrashingRouterPrecedesMissingAnswers) {
   World world = healthy_world();
   world.routers = {{.pod = "r0", .revision = "aaa", .problem = "refused"},
                    {.pod = "r1", .revision = "aaa", .problem = "refused"}};
@@ -330,7 +330,7 @@ TEST(Conditions, WorkersThatAreNotFoundServeAsTheirRoutersSay) {
   EXPECT_EQ(verdict(kDegraded, world), "True NotServing");
 }
 
-TEST(Conditions, SayWhatCouldNotBeWrittenBeforeAllThatFollowsFromIt) {
+TEST(Conditions, FailedWritePrecedesItsConsequences) {
   World world = healthy_world();
   std::erase_if(world.pods, [](const Pod& pod) { return pod.component == "router"; });
   world.routers.clear();
@@ -375,7 +375,7 @@ TEST(Conditions, SayThatAWorkerIsInTwoPools) {
   EXPECT_EQ(verdict(kPoolsDistinct, healthy_world()), "True EachInOnePool");
 }
 
-TEST(WithTrouble, KeepsNoConditionOfSomebodyElse) {
+TEST(WithTrouble, DropsConditionsOfOtherWriters) {
   const std::vector<Condition> before = {{.type = "Accepted", .reason = "Valid"},
                                          {.type = "Theirs", .reason = "Foo"}};
   const auto now = with_trouble(before, {.reason = "ReadFailed", .message = "no"}, 1, {});

@@ -37,7 +37,7 @@ TEST(PodOf, ReadsStateGateAndTrouble) {
   EXPECT_EQ(pod, want);
 }
 
-TEST(PodOf, OnesThatStartHaveNoTroubleAndOnesThatCannotBePlacedDo) {
+TEST(PodOf, OnlyUnschedulablePendingPodsHaveTrouble) {
   EXPECT_EQ(pod_of(parsed(R"({"status": {"containerStatuses": [{"name": "worker", "state":
     {"waiting": {"reason": "ContainerCreating"}}}]}})"))
                 .trouble,

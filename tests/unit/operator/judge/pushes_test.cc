@@ -14,7 +14,7 @@ namespace {
 
 std::int64_t generation_of(const ListPush& push) { return *push.body["generation"].integer(); }
 
-// All routers have taken what they were told.
+// All routers have accepted their lists.
 void take(World& world, const std::vector<ListPush>& pushes) {
   for (const ListPush& push : pushes) {
     for (RouterReport& router : world.routers) {
@@ -36,7 +36,7 @@ TEST(ListsToPush, GoToEveryRouterOnceAndThenToNone) {
   EXPECT_TRUE(lists_to_push(world).empty());
 }
 
-TEST(ListsToPush, GiveARestartedRouterTheListOfTheOthersInTheirGeneration) {
+TEST(ListsToPush, RestartedRouterGetsTheOthersListAndGeneration) {
   World world = healthy_world();
   take(world, lists_to_push(world));
   world.routers[1].generation.reset();
@@ -69,7 +69,7 @@ TEST(ListsToPush, EndAForkOfOneGenerationWithAHigherOne) {
   }
 }
 
-TEST(ListsToPush, OutrankANewerListOfSomebodyElse) {
+TEST(ListsToPush, PushOutranksANewerForeignList) {
   World world = healthy_world();
   take(world, lists_to_push(world));
   world.routers[1].generation = 7;
@@ -79,7 +79,7 @@ TEST(ListsToPush, OutrankANewerListOfSomebodyElse) {
   EXPECT_EQ(generation_of(pushes[1]), 8);
 }
 
-TEST(ListsToPush, KeepNoListFromTheOthersForOneRouterThatIsFarBeyondThem) {
+TEST(ListsToPush, RouterFarAheadDoesNotBlockTheOthersLists) {
   World world = healthy_world();
   take(world, lists_to_push(world));
   world.routers[1].pushed = object::Value::array();
@@ -129,7 +129,7 @@ void take_pods_of(World& world, const std::string& component) {
   std::erase_if(world.pods, [&](const Pod& pod) { return pod.component == component; });
 }
 
-TEST(ListsToPush, AreNotEmptiedWhileADeploymentHasPodsThatAreNotFound) {
+TEST(ListsToPush, KeepListsWhileADeploymentsPodsAreMissing) {
   World world = healthy_world();
   take(world, lists_to_push(world));
   take_pods_of(world, "worker");
@@ -149,7 +149,7 @@ TEST(ListsToPush, AreNotEmptiedWhileADeploymentIsNotFound) {
   EXPECT_TRUE(lists_to_push(world).empty());
 }
 
-TEST(ListsToPush, AreEmptiedWhenAllPodsAreThereAndNoneHasAnAddress) {
+TEST(ListsToPush, AreEmptyWhenAllPodsLackAddresses) {
   World world = healthy_world();
   take(world, lists_to_push(world));
   for (Pod& pod : world.pods) {

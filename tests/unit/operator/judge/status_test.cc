@@ -51,7 +51,7 @@ TEST(Status, OfAnUnchangedWorldIsUnchanged) {
   EXPECT_EQ(status_of(world, findings_of(plan::Phase::Completed), later), world.status);
 }
 
-TEST(Status, OfTwoRevisionsTellsEachOnesShare) {
+TEST(Status, ShowsTheTrafficShareOfTwoRevisions) {
   World world = healthy_world();
   world.target = "bbb";
   world.stacks.push_back({"bbb", world.spec});
@@ -72,7 +72,7 @@ TEST(Status, OfTwoRevisionsTellsEachOnesShare) {
   EXPECT_EQ(status.pools[0].updated, 1);
 }
 
-TEST(Rolling, ADeploymentIsNamedUntilAllItsPodsAreOfItsLatestTemplate) {
+TEST(Rolling, NamesADeploymentUntilAllItsPodsAreUpdated) {
   World world = healthy_world();
   EXPECT_EQ(rolling_of(world), "");
   Deployment& frontends = world.deployments[2];
@@ -86,7 +86,7 @@ TEST(Rolling, ADeploymentIsNamedUntilAllItsPodsAreOfItsLatestTemplate) {
   EXPECT_EQ(rolling_of(world), "shop-aaa-frontend has 1 pod of an older template");
 }
 
-TEST(Status, TellsNoMoreBlockSizesThanTheSchemaTakesWhateverRoutersSay) {
+TEST(Status, LimitsBlockSizesToTheSchema) {
   World world = healthy_world();
   world.routers.clear();
   for (int i = -20; i < 40; ++i) {
@@ -99,8 +99,8 @@ TEST(Status, TellsNoMoreBlockSizesThanTheSchemaTakesWhateverRoutersSay) {
   for (const std::int64_t size : sizes) EXPECT_GT(size, 0);
 }
 
-// Within the time of a test: what is looked up by name is not searched for.
-TEST(Status, OfAsManyWorkersAsASpecMayAskForIsCounted) {
+// Fits into the time of a test, because names are looked up and not searched for.
+TEST(Status, CountsTheLargestNumberOfWorkers) {
   World world = healthy_world();
   const crd::Pool one = world.spec.pools[0];
   world.spec.pools.clear();
@@ -141,7 +141,7 @@ TEST(Rollout, BeginsWithATargetAndEndsWhenThePlanDoes) {
             RolloutPhase::Completed);
 }
 
-TEST(Rollout, IsStuckAfterTheDeadlineWithoutAStepAndGoesOnWithOne) {
+TEST(Rollout, IsStuckAfterTheDeadlineUntilTheNextStep) {
   World world = healthy_world();
   world.spec.rollout.progress_deadline = "30m";
   world.status.target_revision = "aaa";
@@ -157,7 +157,7 @@ TEST(Rollout, IsStuckAfterTheDeadlineWithoutAStepAndGoesOnWithOne) {
             RolloutPhase::InProgress);
 }
 
-TEST(Rollout, ToAnotherTargetStartsAnew) {
+TEST(Rollout, BeginsAgainWithAnotherTarget) {
   World world = healthy_world();
   world.status.rollout = rollout_of(world, findings_of(plan::Phase::Moving).plan, kNow);
   world.status.target_revision = "aaa";

@@ -75,7 +75,7 @@ TEST(WorkersOf, SelectedPodsBelongToEveryRevisionThatHasTheirPool) {
   }
 }
 
-// Two selected pods, which the routers of "aaa" admit, and a newer revision "bbb" over them.
+// Two selected pods that the routers of "aaa" admit, and a newer revision "bbb" that has them too.
 World world_with_lent_workers() {
   World world = healthy_world();
   world.spec.pools[0].worker_template.reset();
@@ -102,7 +102,7 @@ TEST(LentWorkers, AreCountedByTheirAdmissionWhileTheyDoNotEnd) {
   EXPECT_TRUE(lent_to(healthy_world(), healthy_world().stacks[0]).empty());
 }
 
-TEST(Replaced, IsARevisionOnceTheTargetHasItsLentWorkersAndAFrontend) {
+TEST(Replaced, ReplacedOnceTheTargetHasLentWorkersAndAFrontend) {
   World world = world_with_lent_workers();
   EXPECT_FALSE(is_replaced(world, world.stacks[0]));
   for (const char* name : {"b0", "b1"}) world.routers.push_back(router_report(name, "bbb"));
@@ -125,7 +125,7 @@ TEST(Replaced, IsARevisionWhoseLentWorkersItsRoutersRefuse) {
   EXPECT_FALSE(is_replaced(world, world.stacks[0])) << "silence is no refusal";
 }
 
-TEST(Admission, NeedsMoreThanHalfOfTheWantedRouters) {
+TEST(Admission, NeedsAMajorityOfTheWantedRouters) {
   World world = healthy_world();
   EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Admitted);
   world.routers[1].workers["w0"].is_ready = false;
@@ -141,7 +141,7 @@ TEST(Admission, IsUnknownWhereTooFewRoutersAnswer) {
   EXPECT_EQ(admission_of(world, only(world), "nobody"), Admission::Refused);
 }
 
-TEST(Admission, DoesNotCountRoutersThatStillLearnOrAreOfAnotherRevision) {
+TEST(Admission, IgnoresUnreadyRoutersAndOtherRevisions) {
   World world = healthy_world();
   world.routers[0].is_ready = false;
   EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Unknown);
@@ -150,7 +150,7 @@ TEST(Admission, DoesNotCountRoutersThatStillLearnOrAreOfAnotherRevision) {
   EXPECT_EQ(admission_of(world, only(world), "w0"), Admission::Unknown);
 }
 
-TEST(Admission, OfEnginesWhoseEventsAreNotReadIsThatTheyServe) {
+TEST(Admission, EnginesWithoutReadEventsAreAdmittedWhenServing) {
   World world = healthy_world();
   for (RouterReport& router : world.routers) {
     router.workers["w0"] = {.state = "unverified", .is_ready = false, .reason = "no events"};
@@ -193,7 +193,7 @@ TEST(Gates, StayWhileNoRouterAnswersButAreNamedOnce) {
   EXPECT_EQ(gates_to_set(world), (std::map<std::string, bool>{{"w0", false}}));
 }
 
-TEST(RevisionsOf, AWorldCountPodsThatEndAndRoutableOnesThatDoNot) {
+TEST(RevisionsOf, CountsTerminatingPodsButNotAsRoutable) {
   World world = healthy_world();
   world.pods[5].is_ending = true;
   world.pods.push_back(worker_pod("w2", "aaa"));
@@ -235,7 +235,7 @@ TEST(Workers, OfTwoPoolsCountOnceForTheFirst) {
   EXPECT_EQ(workers_named_twice(world), std::vector<std::string>{"e0 (second, first, outside)"});
 }
 
-TEST(Workers, OfTwoPoolsStayWithARevisionThatHasTheOtherPoolAlone) {
+TEST(Workers, SharedPodsStayWithARevisionOfOnePool) {
   World world = world_of_two_selectors();
   world.stacks[0].spec.pools = {selector_pool("first")};
   EXPECT_EQ(workers_of(world, world.stacks[0]).size(), 1U);

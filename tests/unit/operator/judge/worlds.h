@@ -8,12 +8,12 @@
 
 namespace sightline::judge {
 
-// Two workers, two routers and two frontends of revision "aaa", all as they are to be.
+// Two workers, two routers and two frontends of revision "aaa", all healthy.
 World healthy_world();
 
 Pod worker_pod(const std::string& name, const std::string& revision);
 RouterReport router_report(const std::string& pod, const std::string& revision);
-// That this router has admitted that worker.
+// The report of a router that has admitted the worker.
 WorkerReport admitted();
 
 }  // namespace sightline::judge

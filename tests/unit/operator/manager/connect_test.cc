@@ -12,7 +12,7 @@
 namespace sightline::manager {
 namespace {
 
-TEST(Connection, IsNotKnownWithoutAPodOrAFileAndTheErrorNamesTheFix) {
+TEST(Connection, FailsWithARemedyWithoutAPodOrFile) {
   const auto connection = connection_for({}, {{"HOME", "/nowhere"}});
   ASSERT_FALSE(connection.ok());
   EXPECT_NE(connection.error().message.find("give --kubeconfig or KUBECONFIG"), std::string::npos)
@@ -27,7 +27,7 @@ TEST(Connection, OfAFileThatIsNotThereNamesIt) {
   EXPECT_NE(connection.error().message.find("/nowhere/config"), std::string::npos);
 }
 
-TEST(Connection, KnowsAClusterOfIpv6ByTheAddressOfItsServer) {
+TEST(Connection, DetectsIpv6ByTheServersAddress) {
   config::Connection connection;
   for (const auto& [server, is_six] : {std::pair("https://[fd00::1]:443", true),
                                        {"https://10.0.0.1:443", false},
@@ -37,7 +37,7 @@ TEST(Connection, KnowsAClusterOfIpv6ByTheAddressOfItsServer) {
   }
 }
 
-TEST(Namespaces, ThatAreWatchedAreNamesEachOnceAndNotTooMany) {
+TEST(Namespaces, MustBeValidUniqueAndFew) {
   EXPECT_TRUE(check_namespaces({}).ok());
   EXPECT_TRUE(check_namespaces({"a", "team-b"}).ok());
   for (const std::string wrong : {"", "Team", "-a", "a-", "a.b", "a/b"}) {

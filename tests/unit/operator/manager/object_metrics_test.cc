@@ -87,7 +87,7 @@ TEST_F(ObjectMetricsTest, AnObjectThatIsGoneLeavesNoSeries) {
   EXPECT_TRUE(says(R"(sightline_operator_objects{phase="Completed"} 0)"));
 }
 
-TEST_F(ObjectMetricsTest, ObjectsBeyondTheLimitAreCountedAndNotMixedIntoOneSeries) {
+TEST_F(ObjectMetricsTest, CountsObjectsAboveTheLimitWithoutMixingThem) {
   const auto well = status_of(RolloutPhase::Completed, ConditionStatus::True);
   const std::size_t count = ObjectMetrics::kShownMax + 1;
   for (std::size_t i = 0; i < count; ++i) {

@@ -69,7 +69,7 @@ TEST_F(WorkersTest, TryAFailureAgainAndOutliveAnException) {
       counted(R"(controller_runtime_reconcile_errors_total{controller="multimodalrouter"} 2)"));
 }
 
-TEST_F(WorkersTest, AnObjectThatFailsSlowlyDoesNotKeepThemFromTheOthers) {
+TEST_F(WorkersTest, SlowFailingObjectDoesNotDelayOthers) {
   std::atomic<int> good{0};
   std::atomic<int> bad{0};
   Workers workers({.count = 1,

@@ -59,13 +59,13 @@ class ApplierTest : public testing::Test {
     }));
   }
 
-  // The caches hear of nothing more.
+  // The caches get no more changes.
   void cut_off() {
     is_cut_off_ = true;
     server_.end_watches();
   }
 
-  // How often something was written, whether that changed anything or not.
+  // The number of writes, with or without a change.
   [[nodiscard]] std::size_t applied() const {
     const auto calls = server_.calls();
     return static_cast<std::size_t>(std::count_if(
@@ -79,7 +79,7 @@ class ApplierTest : public testing::Test {
   std::unique_ptr<Applier> applier_;
 };
 
-TEST_F(ApplierTest, WritesOnceWhatTheCacheHasNotYetHeardOf) {
+TEST_F(ApplierTest, WritesOnceBeforeTheCacheHasIt) {
   ASSERT_TRUE(applier_->apply(map_that_says("one")).ok());
   wait_for_cache();
   cut_off();
@@ -89,7 +89,7 @@ TEST_F(ApplierTest, WritesOnceWhatTheCacheHasNotYetHeardOf) {
   EXPECT_EQ(applied(), before);
 }
 
-TEST_F(ApplierTest, WritesAgainWhatSomebodyElseHasChanged) {
+TEST_F(ApplierTest, WritesAgainAfterAForeignChange) {
   ASSERT_TRUE(applier_->apply(map_that_says("one")).ok());
   Value other = *server_.find(config_maps_resource(), kMap);
   other.set({"data", "text"}, "other");

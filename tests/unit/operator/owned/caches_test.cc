@@ -62,7 +62,7 @@ class CachesTest : public testing::Test {
   std::unique_ptr<Caches> caches_;
 };
 
-TEST_F(CachesTest, TellOfANewSpecAndNotOfAStatusThatWeWrote) {
+TEST_F(CachesTest, ReportANewSpecButNotOurStatus) {
   change([](Value& router) { router.set({"status", "workers"}, "1/2"); });
   change([](Value& router) { router.set({"status", "workers"}, "2/2"); });
   EXPECT_EQ(changes_, 2);
@@ -70,12 +70,12 @@ TEST_F(CachesTest, TellOfANewSpecAndNotOfAStatusThatWeWrote) {
   EXPECT_TRUE(eventually([&] { return changes_ == 4; })) << "the state before and after";
 }
 
-TEST_F(CachesTest, TellOfADeletion) {
+TEST_F(CachesTest, ReportADeletionOfAnObject) {
   static_cast<void>(server_.remove(routers_resource(), kShop, {}));
   EXPECT_TRUE(eventually([&] { return changes_ == 3; }));
 }
 
-TEST_F(CachesTest, OfSeveralNamespacesHoldTheObjectsOfThoseAndOfNoOther) {
+TEST_F(CachesTest, HoldObjectsOfTheWatchedNamespacesOnly) {
   for (const std::string name_space : {"here", "there", "elsewhere"}) {
     Value map = Value::object();
     map.set({"metadata", "name"}, "shop-specs");

@@ -18,7 +18,7 @@ using crd::Strategy;
 
 Count all_there(std::int64_t count) { return {.wanted = count, .pods = count, .routable = count}; }
 
-// Controllers and pods that do what they are asked for, in their own time.
+// Controllers and pods that follow their orders after a random time.
 class World {
  public:
   explicit World(std::uint64_t seed) : rng_(seed) {}
@@ -41,13 +41,13 @@ class World {
       for (const auto& [pool, wanted] : pools) pods_[name][pool].wanted = wanted;
     }
   }
-  // A little happens.
+  // Some time passes.
   void pass() {
     for (auto& [name, pools] : pods_) {
       for (auto& [pool, pods] : pools) pass(pods);
     }
   }
-  // All that was asked for has happened.
+  // All orders have been carried out.
   void settle() {
     for (int i = 0; i < 200; ++i) pass();
   }
@@ -78,7 +78,7 @@ class World {
 
   void pass(Pods& pods) {
     if (pods.starting + pods.routable < pods.wanted) ++pods.starting;
-    // What is not routable goes first, as a controller chooses.
+    // Pods that are not routable go first, as a controller chooses.
     if (pods.starting + pods.routable > pods.wanted) {
       --(pods.starting > 0 ? pods.starting : pods.routable);
       ++pods.ending;
@@ -106,7 +106,7 @@ TEST(Plan, TheFirstRevisionIsAskedForWhole) {
   EXPECT_EQ(plan.phase, Phase::Moving);
 }
 
-TEST(Plan, IsCompletedWhenTheTargetAloneHasPodsAndAllAreRoutable) {
+TEST(Plan, CompletesWhenOnlyTheTargetHasRoutablePods) {
   const Target target{.revision = "a", .replicas = {{"p", 2}}};
   const auto phase = [&](const Count& count, std::vector<Revision> more = {}) {
     more.push_back({.name = "a", .pools = {{"p", count}}});
@@ -135,7 +135,7 @@ TEST(Plan, WithoutSurgeAnOldWorkerGoesBeforeANewOneComes) {
   EXPECT_EQ(plan.replicas.at("a").at("p"), 2);
 }
 
-TEST(Plan, AWorkerThatIsReadyAndNotRoutableIsNotCounted) {
+TEST(Plan, ReadyButUnroutableWorkersDoNotCount) {
   const Target target{.revision = "b", .replicas = {{"p", 2}}};
   const std::vector<Revision> observed = {
       {.name = "a", .pools = {{"p", all_there(2)}}},
@@ -180,7 +180,7 @@ TEST(Plan, APausedOneChangesNothingAndASuspendedOneHasNothing) {
   EXPECT_EQ(suspended.replicas, (std::map<std::string, Replicas>{{"a", {{"p", 0}}}}));
 }
 
-TEST(Plan, AThirdRevisionWaitsUntilTheOneThatServesLessIsGone) {
+TEST(Plan, ThirdRevisionWaitsForTheSmallerOneToEnd) {
   const Target target{.revision = "c", .replicas = {{"p", 3}}};
   const std::vector<Revision> observed = {{.name = "a", .pools = {{"p", all_there(2)}}},
                                           {.name = "b", .pools = {{"p", all_there(1)}}}};
@@ -204,7 +204,7 @@ void expect_within(const World& world, const Bounds& bounds) {
   }
 }
 
-// From what is there until the target alone is, within the bounds at every moment.
+// Rolls from the present state until only the target exists. Checks the bounds at every moment.
 void roll(World& world, const Bounds& bounds, int steps_max) {
   for (int step = 0; step < steps_max; ++step) {
     const Plan plan = next(bounds.target, world.observed(), bounds.rules);
@@ -237,7 +237,7 @@ TEST(Plan, ARollingChangeStaysWithinItsBoundsAtEveryMoment) {
   }
 }
 
-// Some steps of it, within the bounds.
+// Some steps of the roll-out, within the bounds.
 void roll_for(World& world, const Bounds& bounds, std::uint32_t steps) {
   for (; steps > 0; --steps) {
     world.ask(next(bounds.target, world.observed(), bounds.rules).replicas);
@@ -246,7 +246,7 @@ void roll_for(World& world, const Bounds& bounds, std::uint32_t steps) {
   }
 }
 
-TEST(Plan, ARevertOrAnotherSpecInTheMiddleStaysWithinTheBoundsToo) {
+TEST(Plan, RevertOrNewSpecStaysWithinTheBounds) {
   for (std::uint64_t seed = 1; seed <= 1'000; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);

@@ -83,7 +83,7 @@ void FakeCluster::run(const Value& deployment) {
     const bool is_its = object::controller_uid_of(pod) == object::uid_of(*set);
     if (is_its && !object::is_being_deleted(pod)) pods.push_back(pod);
   }
-  // Those that are not ready go first, as Deployments do it.
+  // Pods that are not ready go first, as with Deployments.
   std::stable_sort(pods.begin(), pods.end(), [](const Value& left, const Value& right) {
     return has_condition(left, "Ready") > has_condition(right, "Ready");
   });
@@ -114,7 +114,7 @@ void FakeCluster::start_pod(const Value& deployment, const Value& set) {
   Value owner = set;
   object::name_kind(owner, owned::replica_sets_resource());
   pod.set({"metadata", "ownerReferences"}, Value::array({object::controller_reference(owner)}));
-  // Of the kubelet, which keeps a pod that ends until its containers have.
+  // The kubelet's finalizer keeps a terminating pod until its containers have ended.
   pod.set({"metadata", "finalizers"}, Value::array({"test/kubelet"}));
   pod.set({"status", "phase"}, "Running");
   pod.set({"status", "podIP"},
@@ -134,8 +134,8 @@ void FakeCluster::add_foreign(const std::string& pod, const std::string& app) {
   server_.put(owned::pods_resource(), made);
 }
 
-// Routers are ready with a list, workers with their gate, frontends with a worker of their
-// revision, which their next probe tells.
+// Routers are ready with a list, workers with their gate. Frontends are ready with a worker of
+// their revision, which their next probe shows.
 void FakeCluster::become(Value pod, const Value& deployment) {
   const std::string component = label(deployment, desired::kComponentLabel);
   bool is_ready = true;
@@ -175,7 +175,7 @@ bool FakeCluster::has_routable(const std::string& revision) const {
   });
 }
 
-// A router of the revision has a worker on its list that is no pod of ours, and admits it.
+// Whether a router of the revision admits a worker on its list from outside.
 bool FakeCluster::has_foreign(const std::string& revision) const {
   const auto routers = pods(std::string(desired::kRouterComponent), revision);
   const auto own = pods(std::string(desired::kWorker));

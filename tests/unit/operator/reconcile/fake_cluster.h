@@ -17,38 +17,38 @@
 
 namespace sightline::reconcile {
 
-// Controllers, kubelets and routers of a cluster, a step at a time: Deployments become pods, pods
-// become ready, routers take lists and admit the workers on them. It holds state: a router that is
-// restarted has forgotten its list, a pod that ends is there one step longer.
-// Thread safety: none but for the RouterAdmin's methods, as that says.
+// Controllers, kubelets and routers of a cluster, one step at a time. Deployments become pods, pods
+// become ready, routers accept lists and admit the workers on them. The cluster has state: a
+// restarted router has lost its list, and a terminating pod exists one step longer.
+// Thread safety: only the RouterAdmin's methods from any thread.
 class FakeCluster : public routers::RouterAdmin {
  public:
   explicit FakeCluster(fakes::FakeApiServer& server) : server_(server) {}
 
   void step();
-  // Its list and settings are gone; the pod stays.
+  // The router loses its list and settings. The pod stays.
   void restart_router(const std::string& pod);
-  // Does not answer until it is told again.
+  // The router does not answer until a call with false.
   void silence(const std::string& pod, bool is_silent);
-  // Nobody looks at Deployments until it is told again.
+  // No controller reads Deployments until a call with false.
   void stop_deployments(bool are_stopped) { are_stopped_ = are_stopped; }
-  // What a call to one that does not answer takes.
+  // The time that a call to a silent router takes.
   std::function<void()> on_silence = [] {};
-  // A pod of somebody else's, with this label, which is ready at once.
+  // A pod of another owner with this label, ready immediately.
   void add_foreign(const std::string& pod, const std::string& app);
-  // Tells routers that its blocks are of that size, whatever they are told.
+  // Makes routers report this block size of the worker.
   void lie(const std::string& worker, std::int64_t block_size);
 
   [[nodiscard]] std::vector<object::Value> pods(const std::string& component,
                                                 const std::string& revision = {}) const;
   // Whether a pod is ready and does not end.
   static bool serves(const object::Value& pod);
-  // Workers that a router of their revision has on its list, undrained, and admits.
+  // The workers that a router of their revision has on its list, undrained, and admits.
   [[nodiscard]] std::size_t routable() const;
   [[nodiscard]] bool has_routable(const std::string& revision) const;
   // Frontends that are ready and do not end, of any revision.
   [[nodiscard]] std::size_t serving() const;
-  // All requests of a kind so far.
+  // All PUT requests to a path so far.
   [[nodiscard]] std::size_t puts(const std::string& path) const;
   // Settings of a router, by name.
   [[nodiscard]] std::map<std::string, std::string> settings(const std::string& pod) const;
@@ -60,7 +60,7 @@ class FakeCluster : public routers::RouterAdmin {
 
  private:
   struct Router {
-    object::Value list;  // null: none
+    object::Value list;  // null: it has no list
     object::Value settings;
     bool is_silent = false;
   };
@@ -70,14 +70,14 @@ class FakeCluster : public routers::RouterAdmin {
   void become(object::Value pod, const object::Value& deployment);
   [[nodiscard]] bool has_foreign(const std::string& revision) const;
   [[nodiscard]] std::optional<object::Value> pod_at(const std::string& ip) const;
-  // The pod that answers there; nothing: none does.
+  // The pod that answers at the address, if one does.
   [[nodiscard]] std::optional<object::Value> answering_at(const std::string& ip) const;
 
   fakes::FakeApiServer& server_;
   std::size_t started_ = 0;
   bool are_stopped_ = false;
   std::set<std::string> routed_;  // revisions with a routable worker, as of the step before
-  mutable std::mutex mutex_;      // guards what follows
+  mutable std::mutex mutex_;      // guards the members below
   std::map<std::string, Router> routers_;  // by pod
   std::map<std::string, std::int64_t> lies_;
   std::map<std::string, std::size_t> puts_;

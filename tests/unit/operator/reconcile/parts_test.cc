@@ -21,7 +21,7 @@ TEST(Projection, HasWhatIsOursWithTheValuesThatAreThere) {
             parsed(R"({"a": 2, "b": {"c": "1"}, "d": [{"name": "x"}]})"));
 }
 
-TEST(Projection, TellsAListThatGrewAndAValueThatIsGone) {
+TEST(Projection, ReportsALongerListAndAMissingValue) {
   const Value desired = parsed(R"({"d": [1], "e": 1})");
   const Value live = parsed(R"({"d": [1, 2]})");
   EXPECT_EQ(owned::projection_of(desired, live), parsed(R"({"d": [1, 2], "e": null})"));
@@ -82,7 +82,7 @@ TEST(OlderSpec, TakesWhatMayChangeWhileItRunsAndNothingElse) {
   EXPECT_EQ(both.rollout.drain_timeout, "2m") << "it stands in pods";
 }
 
-TEST(Images, AreNotedWhenAnObjectIsFirstSeenAndThenOnlyWhenToldTo) {
+TEST(Images, AreRecordedFirstAndThenOnlyOnRequest) {
   const crd::NotedImages first{.router = "r:1", .nats = {}, .download = {}};
   const crd::NotedImages second{.router = "r:2", .nats = {}, .download = {}};
   KeptSpecs kept;

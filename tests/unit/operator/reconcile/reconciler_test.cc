@@ -67,7 +67,7 @@ TEST(Reconciler, ChangesNothingWhenAnotherOneTakesOver) {
   EXPECT_EQ(trial.server.version(), before);
 }
 
-TEST(Reconciler, PutsBackWhatSomebodyElseChanged) {
+TEST(Reconciler, RestoresForeignChanges) {
   Trial trial;
   trial.settle();
   Value deployment = trial.server.objects(owned::deployments_resource()).front();
@@ -80,7 +80,7 @@ TEST(Reconciler, PutsBackWhatSomebodyElseChanged) {
             wanted);
 }
 
-TEST(Reconciler, MakesAgainWhatSomebodyDeleted) {
+TEST(Reconciler, RecreatesDeletedObjects) {
   Trial trial;
   trial.settle();
   std::vector<std::pair<object::Resource, Key>> all;
@@ -100,7 +100,7 @@ TEST(Reconciler, MakesAgainWhatSomebodyDeleted) {
   EXPECT_EQ(trial.condition("Ready"), "True AsWanted");
 }
 
-TEST(Reconciler, AnotherBlockSizeIsARevisionBesideTheOldOneUntilItServes) {
+TEST(Reconciler, NewBlockSizeRunsBesideTheOldUntilItServes) {
   Trial trial;
   trial.settle();
   const std::set<std::string> old = revisions(trial);
@@ -132,7 +132,7 @@ TEST(Reconciler, AnotherBlockSizeIsARevisionBesideTheOldOneUntilItServes) {
   }
 }
 
-TEST(Reconciler, AFrontendServesAtAllTimesWhereThereIsOneOfEach) {
+TEST(Reconciler, OneFrontendServesAtAllTimes) {
   for (const std::string strategy : {"Rolling", "BlueGreen"}) {
     Value spec = Trial::smallest_spec();
     spec.set({"frontend", "replicas"}, 1);
@@ -153,7 +153,7 @@ TEST(Reconciler, AFrontendServesAtAllTimesWhereThereIsOneOfEach) {
   }
 }
 
-TEST(Reconciler, AChangeTakenBackInTheMiddleReturnsToTheOldRevision) {
+TEST(Reconciler, RevertedChangeReturnsToTheOldRevision) {
   Trial trial;
   trial.settle();
   const std::set<std::string> old = revisions(trial);
@@ -175,7 +175,7 @@ Value spec_with_engines_of_others() {
   return spec;
 }
 
-TEST(Reconciler, OverEnginesOfOthersANewRevisionServesBeforeTheOldOneGoes) {
+TEST(Reconciler, NewRevisionOverForeignEnginesServesBeforeTheOldGoes) {
   Trial trial(spec_with_engines_of_others());
   trial.cluster.add_foreign("t0", "vllm");
   trial.cluster.add_foreign("t1", "vllm");
@@ -195,7 +195,7 @@ TEST(Reconciler, OverEnginesOfOthersANewRevisionServesBeforeTheOldOneGoes) {
   EXPECT_TRUE(trial.cluster.pods("router", old).empty());
 }
 
-TEST(Reconciler, AnAgentsPodShowsItsKubeletThatItsListHasChanged) {
+TEST(Reconciler, AgentsPodShowsItsChangedListToTheKubelet) {
   Trial trial(spec_with_engines_of_others());
   const auto shown = [&] {
     return std::string(
@@ -211,7 +211,7 @@ TEST(Reconciler, AnAgentsPodShowsItsKubeletThatItsListHasChanged) {
   EXPECT_FALSE(lists.contains(""));
 }
 
-TEST(Reconciler, ARevisionThatAdmitsNoEngineOfOthersDoesNotReplaceTheOneThatDoes) {
+TEST(Reconciler, RevisionWithoutAdmittedEnginesReplacesNoOther) {
   Trial trial(spec_with_engines_of_others());
   trial.cluster.add_foreign("t0", "vllm");
   trial.cluster.add_foreign("t1", "vllm");
@@ -230,7 +230,7 @@ TEST(Reconciler, ARevisionThatAdmitsNoEngineOfOthersDoesNotReplaceTheOneThatDoes
   EXPECT_EQ(trial.condition("Ready").substr(0, 5), "False");
 }
 
-TEST(Reconciler, OverEnginesOfOthersThatAreAllGoneTheOldRevisionGoesToo) {
+TEST(Reconciler, OldRevisionGoesWhenForeignEnginesAreGone) {
   Trial trial(spec_with_engines_of_others());
   trial.settle();
   const std::string old = trial.status().current_revision;
@@ -240,7 +240,7 @@ TEST(Reconciler, OverEnginesOfOthersThatAreAllGoneTheOldRevisionGoesToo) {
   EXPECT_TRUE(trial.cluster.pods("router", old).empty());
 }
 
-TEST(Reconciler, NeverHasMoreThanTwoRevisionsWithWorkersWhateverIsAskedFor) {
+TEST(Reconciler, NeverRunsMoreThanTwoRevisionsWithWorkers) {
   Trial trial;
   trial.settle();
   trial.always = [&] {
@@ -316,7 +316,7 @@ TEST(Reconciler, WorkersStayRoutableWhileRoutersAreSilent) {
   EXPECT_EQ(trial.condition("IndexConsistent"), "Unknown NoRouterAnswers");
 }
 
-TEST(Reconciler, AWorkerOfAnotherBlockSizeIsNamedAndNotRoutable) {
+TEST(Reconciler, WorkerOfAnotherBlockSizeIsNamedAndUnroutable) {
   Trial trial;
   trial.settle();
   const std::string worker = object::key_of(trial.cluster.pods("worker")[0]).name;
@@ -369,7 +369,7 @@ TEST(Reconciler, LeavesNothingWhenTheObjectIsDeleted) {
   EXPECT_TRUE(trial.reconcile().ok());
 }
 
-TEST(Reconciler, TakesNothingThatBelongsToSomebodyElse) {
+TEST(Reconciler, LeavesForeignObjectsAlone) {
   Trial trial;
   Value service = Value::object();
   service.set({"metadata", "name"}, "shop");
@@ -386,7 +386,7 @@ TEST(Reconciler, TakesNothingThatBelongsToSomebodyElse) {
             "ExternalName");
 }
 
-TEST(Reconciler, CountsOnlyPodsOfItsOwnControllers) {
+TEST(Reconciler, CountsOnlyPodsOfItsControllers) {
   Trial trial;
   trial.settle();
   Value stranger = trial.cluster.pods("worker")[0];

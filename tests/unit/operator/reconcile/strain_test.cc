@@ -11,7 +11,7 @@
 #include "operator/owned/kinds.h"
 #include "tests/unit/operator/reconcile/trial.h"
 
-// What a reconciliation does when others are slow, silent, lying or gone.
+// Reconciliations with processes that are slow, silent, lying or gone.
 namespace sightline::reconcile {
 namespace {
 
@@ -37,7 +37,7 @@ Value config_map(const std::string& name, const std::string& key, const std::str
   return map;
 }
 
-// The key that pods of a revision read.
+// The key that the pods of a revision read.
 std::string key_of(const Trial& trial, const std::string& revision) {
   const auto secret =
       trial.server.find(owned::secrets_resource(), {"prod", "shop-" + revision + "-identity"});
@@ -70,7 +70,7 @@ TEST(Strain, PodsOfARevisionNeverMeetTheKeyOfAnotherOne) {
   EXPECT_EQ(key_of(trial, old), "") << "goes with the revision";
 }
 
-TEST(Strain, AKeyThatIsNotItsRevisionsIsNamedAndNotUsed) {
+TEST(Strain, NamesAndIgnoresAKeyOfAnotherRevision) {
   Trial trial;
   trial.settle();
   const std::string revision = *revisions(trial).begin();
@@ -109,7 +109,7 @@ TEST(Strain, ASecretOfADeletedObjectIsNotTakenOver) {
   EXPECT_NE(*revisions(trial).begin(), old) << "another key";
 }
 
-TEST(Strain, ASecretThatLacksItsKeyIsTold) {
+TEST(Strain, ReportsASecretWithoutItsKey) {
   Trial trial;
   trial.settle();
   Value secret = *trial.server.find(owned::secrets_resource(), {"prod", "shop-tokens"});
@@ -130,7 +130,7 @@ TEST(Strain, ASecretThatLacksItsKeyIsTold) {
   EXPECT_EQ(told(), before) << "once";
 }
 
-TEST(Strain, AChatTemplateThatIsReplacedOrGoneIsKeptForTheRevisionMadeWithIt) {
+TEST(Strain, KeepsTheChatTemplateOfItsRevision) {
   Value spec = Trial::smallest_spec();
   spec.set({"model", "chatTemplate", "configMap"}, "chat");
   spec.set({"model", "chatTemplate", "key"}, "t");
@@ -177,7 +177,7 @@ void put_selected(Trial& trial, int count) {
   }
 }
 
-TEST(Strain, NoWorkerIsTakenFromRoutersBecauseItsPodCouldNotBeListed) {
+TEST(Strain, UnlistedPodsDoNotRemoveWorkers) {
   Trial trial(spec_with_selector());
   put_selected(trial, 1);
   trial.settle();
@@ -195,7 +195,7 @@ TEST(Strain, NoWorkerIsTakenFromRoutersBecauseItsPodCouldNotBeListed) {
   EXPECT_EQ(trial.status().workers, "3/3");
 }
 
-TEST(Strain, ASelectorThatFindsTooManyPodsIsTold) {
+TEST(Strain, ReportsASelectorWithTooManyPods) {
   Trial trial(spec_with_selector());
   put_selected(trial, static_cast<int>(Observer::kSelectedMax) + 1);
   EXPECT_FALSE(trial.reconcile().ok());
@@ -220,7 +220,7 @@ TEST(Strain, SilentRoutersAndFrontendsCostALimitedTime) {
   EXPECT_EQ(trial.cluster.routable(), 2U);
 }
 
-TEST(Strain, ASlowApiServerCostsALimitedTimeAndIsAskedForTheRestLater) {
+TEST(Strain, SlowApiServerTakesALimitedTimePerRun) {
   Trial trial;
   trial.server.after = [&](const fakes::Call& call) -> std::optional<client::Failure> {
     if (call.is_write()) trial.clock.advance(std::chrono::seconds(7));
@@ -268,7 +268,7 @@ TEST(Strain, WhatCannotBeKeptIsNotBegun) {
   EXPECT_EQ(trial.names(owned::deployments_resource()), before);
 }
 
-TEST(Strain, SpecsThatSomebodyDeletesInTheMiddleOfARollOutAreWrittenAgain) {
+TEST(Strain, RewritesStoredSpecsDeletedDuringARollOut) {
   Trial trial;
   trial.settle();
   const std::set<std::string> old = revisions(trial);
@@ -286,7 +286,7 @@ TEST(Strain, SpecsThatSomebodyDeletesInTheMiddleOfARollOutAreWrittenAgain) {
   EXPECT_NE(revisions(trial), old);
 }
 
-TEST(Strain, FrontendsThatAnAutoscalerTakesOverStayAsManyAsTheyAre) {
+TEST(Strain, AutoscalerTakesOverTheNumberOfFrontends) {
   Value spec = Trial::smallest_spec();
   spec.set({"frontend", "replicas"}, 5);
   Trial trial(spec);

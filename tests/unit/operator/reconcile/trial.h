@@ -23,21 +23,20 @@ class Trial {
 
   ~Trial();
 
-  // Model and one pool of two simulators, with the API server's defaults.
+  // A model and one pool of two simulators, with the API server's defaults.
   static object::Value smallest_spec();
 
-  // One reconciliation, after the caches have all that was written, and what the cluster makes of
-  // it.
+  // One reconciliation, after the caches have all writes. Then one step of the cluster.
   void tick();
-  // Ticks until nothing changes any more; how many. Fails the test after 300.
+  // Ticks until nothing changes. Returns the number of ticks. Fails the test after 300.
   int settle();
-  // What else has to hold after each tick.
+  // A check that must hold after each tick.
   std::function<void()> always;
 
   // A new spec, as a user applies it.
   void change(const std::function<void(object::Value& spec)>& edit);
   void remove();
-  // The operator ends and another one begins.
+  // The operator ends, and another one starts.
   void restart_operator();
   void wait_for_caches() const;
   client::Answer<std::optional<Duration>> reconcile();
@@ -46,7 +45,7 @@ class Trial {
   [[nodiscard]] std::string condition(const std::string& type) const;  // "True Reason"
   [[nodiscard]] std::vector<std::string> names(const object::Resource& resource) const;
 
-  // Of the reconciler; a tick takes a second of it.
+  // The reconciler's clock. A tick takes one second.
   test::ManualClock clock;
   fakes::FakeApiServer server;
   FakeCluster cluster{server};

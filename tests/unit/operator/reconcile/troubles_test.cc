@@ -40,7 +40,7 @@ bool has_event(Trial& trial, const std::string& reason) {
   });
 }
 
-// What a step of the cluster makes of a reconciliation that may fail.
+// A reconciliation that may fail, and then one step of the cluster.
 void try_tick(Trial& trial) {
   static_cast<void>(trial.reconcile());
   trial.cluster.step();
@@ -66,7 +66,7 @@ Value deployment_of_workers(const Trial& trial) {
   return {};
 }
 
-TEST(Troubles, SomebodyElsesServiceIsReadysReasonAndAnEventFromTheBeginning) {
+TEST(Troubles, ForeignServiceIsReadysReasonAndAnEvent) {
   Trial trial;
   Value service = Value::object();
   service.set({"metadata", "name"}, "shop");
@@ -115,7 +115,7 @@ TEST(Troubles, AQuotaIsNamed) {
   EXPECT_TRUE(has_event(trial, "QuotaExceeded"));
 }
 
-TEST(Troubles, AWordOfNewerKindsIsToldAndWhatWasAcceptedKeepsRunning) {
+TEST(Troubles, UnknownWordIsReportedAndTheAcceptedSpecRuns) {
   Trial trial;
   trial.settle();
   const std::size_t workers = trial.cluster.pods("worker").size();
@@ -140,7 +140,7 @@ TEST(Troubles, AFirstSpecThatIsNotUnderstoodHasAStatus) {
   EXPECT_EQ(trial.condition("Accepted"), "False SpecNotUnderstood");
 }
 
-TEST(Troubles, ADeploymentWhoseOwnerWasTakenOffIsTakenBackAndNoListIsEmptied) {
+TEST(Troubles, OrphanedDeploymentIsTakenBackWithoutEmptyLists) {
   Trial trial;
   trial.settle();
   ASSERT_EQ(listed_workers(trial), std::set<std::size_t>{2});
@@ -157,7 +157,7 @@ TEST(Troubles, ADeploymentWhoseOwnerWasTakenOffIsTakenBackAndNoListIsEmptied) {
             object::uid_of(*trial.server.find(owned::routers_resource(), kShop)));
 }
 
-TEST(Troubles, ADeploymentThatSomebodyElseTookIsToldAndNoListIsEmptied) {
+TEST(Troubles, StolenDeploymentIsReportedWithoutEmptyLists) {
   Trial trial;
   trial.settle();
   const Key theirs{"prod", "theirs"};
@@ -199,7 +199,7 @@ TEST(Troubles, ALabelThatAPolicySetsHidesNoWorker) {
   EXPECT_EQ(trial.status().workers, "2/2");
 }
 
-TEST(Troubles, AnEntryTakenOutOfTheKeptSpecsIsPutBackInTheMiddleOfARollOut) {
+TEST(Troubles, RemovedStoredSpecIsRestoredDuringARollOut) {
   Trial trial;
   trial.settle();
   trial.always = [&] { EXPECT_GE(trial.cluster.routable(), 2U); };
@@ -214,7 +214,7 @@ TEST(Troubles, AnEntryTakenOutOfTheKeptSpecsIsPutBackInTheMiddleOfARollOut) {
   EXPECT_EQ(trial.status().revisions.size(), 1U);
 }
 
-TEST(Troubles, ARevisionWithoutItsEntryIsKeptUntilTheNewOneServesInFull) {
+TEST(Troubles, RevisionWithoutStoredSpecStaysUntilReplaced) {
   Trial trial;
   trial.settle();
   const std::string old = trial.status().target_revision;
@@ -251,7 +251,7 @@ Value spec_of_two_selectors() {
   return spec;
 }
 
-TEST(Troubles, APodOfTwoSelectorsCountsOnceAndIsTold) {
+TEST(Troubles, PodOfTwoSelectorsCountsOnceAndIsReported) {
   Trial trial(spec_of_two_selectors());
   trial.cluster.add_foreign("t0", "vllm");
   trial.settle();
@@ -296,7 +296,7 @@ TEST(Troubles, AScaleObjectOfAnotherRouterIsNotWritten) {
   EXPECT_NE(message(trial, "Ready").find("MultimodalRouter sho"), std::string::npos);
 }
 
-TEST(Troubles, AKindThatWasDeletedAndMadeAgainLeavesNoObjectWithoutAStatus) {
+TEST(Troubles, RecreatedKindRestoresEachStatus) {
   Trial trial;
   trial.settle();
   Value again = *trial.server.find(owned::routers_resource(), kShop);
@@ -336,7 +336,7 @@ TEST(Troubles, StatusEntriesOfOthersDoNotStay) {
   EXPECT_EQ(trial.server.find(owned::routers_resource(), kShop)->at({"status"}), patch["status"]);
 }
 
-TEST(Troubles, AFailureThatPassesIsNotToldAndOneThatLastsIs) {
+TEST(Troubles, ReportsOnlyLastingFailures) {
   Trial trial;
   trial.settle();
   trial.server.before = [](const fakes::Call& call) -> std::optional<client::Failure> {
@@ -352,7 +352,7 @@ TEST(Troubles, AFailureThatPassesIsNotToldAndOneThatLastsIs) {
   EXPECT_EQ(trial.condition("Ready"), "False ReadFailed");
 }
 
-TEST(Troubles, SecretsAreNotReadAtRestAndAreWhenTheyChange) {
+TEST(Troubles, ReadsSecretsOnlyWhenTheyChange) {
   Trial trial;
   trial.settle();
   const auto reads = [&] {
@@ -382,7 +382,7 @@ TEST(Troubles, PodMonitorsAreMadeOnceTheirKindIsThere) {
   }));
 }
 
-TEST(TroubleOf, HasTheReasonOfItsCause) {
+TEST(TroubleOf, TroubleHasTheReasonOfItsCause) {
   client::Failure failure;
   failure.message = "no";
   EXPECT_EQ(trouble_of(failure, "WriteFailed", "Service/a").reason, "WriteFailed");

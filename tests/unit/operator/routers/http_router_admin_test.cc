@@ -19,11 +19,11 @@ using object::Value;
 using rest::HttpAnswer;
 using rest::HttpRequest;
 
-// What all connections of a test saw, and what they answer.
+// The requests and answers of all connections of a test.
 struct Network {
   std::vector<std::pair<std::string, HttpRequest>> requests;  // server, request
   std::map<std::string, HttpAnswer> answers;                  // by path
-  Duration pace{};                                            // of an answer
+  Duration pace{};                                            // the time that an answer takes
   test::ManualClock clock;
 };
 
@@ -115,7 +115,7 @@ TEST_F(HttpRouterAdminTest, AnAnswerOfEndlesslyManyValuesIsNone) {
   EXPECT_FALSE(admin().ask({"10.0.0.7", {}}).ok());
 }
 
-TEST_F(HttpRouterAdminTest, PutsWithTheTokenAndTellsARefusal) {
+TEST_F(HttpRouterAdminTest, PutsWithTheTokenAndReportsARefusal) {
   answer("/v1/workers", 409, R"({"error":{"message":"a later list is held: 7","code":409}})");
   Value body = Value::object();
   body.member("generation") = 6;

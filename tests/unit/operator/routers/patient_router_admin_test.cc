@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Each host takes its time and then answers or does not.
+// Each host takes its time. Then it answers or not.
 class Hosts : public RouterAdmin {
  public:
   explicit Hosts(test::ManualClock& clock) : clock_(clock) {}
@@ -62,7 +62,7 @@ class PatientRouterAdminTest : public testing::Test {
   PatientRouterAdmin admin_{{}, hosts_, clock_};
 };
 
-TEST_F(PatientRouterAdminTest, OneThatIsSilentIsLeftAloneAndTheReasonStays) {
+TEST_F(PatientRouterAdminTest, PausesASilentProcessAndKeepsTheReason) {
   EXPECT_EQ(asked("dead"), 1);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(asked("dead"), 0);
   const auto again = admin_.ask({"dead", {}});
@@ -107,7 +107,7 @@ TEST_F(PatientRouterAdminTest, OfThoseThatWereSilentOneAtATimeIsTried) {
   EXPECT_EQ(asked("gone"), 1);
 }
 
-TEST_F(PatientRouterAdminTest, ForgetsThoseThatNobodyAsksForAnyMore) {
+TEST_F(PatientRouterAdminTest, ForgetsProcessesThatAreNotCalled) {
   for (int i = 0; i < 100; ++i) {
     asked("pod-" + std::to_string(i));
     clock_.advance(minutes(3));

@@ -86,7 +86,7 @@ TEST(ApiTarget, TheNameOfAModelMayHaveSlashesAndEscapes) {
   }
 }
 
-TEST(ApiTarget, PathsThatBeginLikeAGeneratingOneAreToldFromOthers) {
+TEST(ApiTarget, DistinguishesPathsWithAGeneratingPrefix) {
   for (const std::string path : {"/v1/chat/completions", "/v1/completions", "/V1/Chat/COMPLETIONS",
                                  "/v1/chat/completions/batch", "/v1/chat/completions;x",
                                  "/v1/completions/render", "/v1/chat/completions%3f"}) {

@@ -53,8 +53,8 @@ TEST(Content, AnImageWithoutBytesIsRefusedEvenWithAUuid) {
   }
 }
 
-// vLLM 0.32 does not look at the type of a part that has a uuid.
-TEST(Content, APartWithAUuidIsTakenByItsPayloadWhateverItsTypeSays) {
+// vLLM 0.32 ignores the type of a part with a uuid.
+TEST(Content, PayloadDecidesAPartWithAUuid) {
   for (const char* part :
        {R"({"type":"text","text":"t","image_url":{"url":"data:x"},"uuid":"u"})",
         R"({"type":"video_url","video_url":{"url":"v"},"image_url":"data:x","uuid":5})",
@@ -70,7 +70,7 @@ TEST(Content, APartWithAUuidIsTakenByItsPayloadWhateverItsTypeSays) {
   }
 }
 
-TEST(Content, EveryPartWithAUuidIsListedSoThatTheUuidCanBeTakenAway) {
+TEST(Content, ListsEachPartWithAUuidForRemoval) {
   for (const char* part :
        {R"({"type":"text","text":"t","uuid":"u"})", R"({"type":"video_embeds","uuid":"u"})",
         R"({"type":"new","uuid":{}})", R"({"video_embeds":"v","uuid":"u"})",
@@ -88,7 +88,7 @@ TEST(Content, EveryPartWithAUuidIsListedSoThatTheUuidCanBeTakenAway) {
   EXPECT_TRUE(plain.chat()->media.empty());
 }
 
-TEST(Content, UrlsOfVideoAndAudioAreKnownAsThoseOfImagesAre) {
+TEST(Content, ReadsUrlsOfVideoAndAudioLikeImages) {
   const auto request = parsed(Endpoint::Chat, R"({"messages":[{"content":[
     {"type":"video_url","video_url":{"url":"http://v"}},{"type":"audio_url","audio_url":"http://a"},
     {"type":"text","text":"t","audio_url":"http://b","uuid":"u"},
@@ -102,8 +102,8 @@ TEST(Content, UrlsOfVideoAndAudioAreKnownAsThoseOfImagesAre) {
   for (std::size_t i = 5; i < 8; ++i) EXPECT_FALSE(media[i].url.has_value()) << i;
 }
 
-// Engines read the last of two members of one name; another reader might take the first.
-TEST(Content, APartWhoseUuidIsTakenBackByALaterOneIsWhatItsTypeSaysAndIsListed) {
+// Engines read the last of two members with the same name. Another reader might read the first.
+TEST(Content, TypeDecidesAPartWithARevokedUuid) {
   const auto request = parsed(Endpoint::Chat, R"({"messages":[{"content":[
     {"type":"text","text":"t","image_url":"x","uuid":"u","uuid":null},
     {"type":"video_url","video_url":"v","image_url":"x","uuid":"u","uuid":null}]}]})");

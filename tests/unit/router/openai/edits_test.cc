@@ -9,14 +9,14 @@
 namespace sightline::openai {
 namespace {
 
-TEST(Edits, WithoutEditsTheBodyIsOnePieceOfTheSameBytes) {
+TEST(Edits, UneditedBodyIsOnePieceOfTheSameBytes) {
   const std::string text = R"({ "a" : 1 })";
   const EditedBody body(text);
   ASSERT_EQ(body.pieces().size(), 1U);
   EXPECT_EQ(body.pieces()[0].data(), text.data());
 }
 
-TEST(Edits, TheUuidIsAddedBesideThePayloadAndNothingElseChanges) {
+TEST(Edits, AddsTheUuidBesideThePayloadOnly) {
   const ApiRequest request = parsed_chat(
       R"({"messages":[{"content":[{"type":"image_url", "image_url":{"url":"x"} }]}], "z":1})");
   EditedBody body(request.document.text());
@@ -36,7 +36,7 @@ TEST(Edits, EveryUuidOfTheClientIsReplaced) {
       R"({"messages":[{"content":[{"uuid":"abc","type":"image_url","image_url":{"url":"x"},"uuid":"abc"}]}]})");
 }
 
-TEST(Edits, AUuidThatDoesNotFollowFromBytesIsTakenAway) {
+TEST(Edits, RemovesAUuidThatBytesDoNotGive) {
   const ApiRequest request = parsed_chat(
       R"({"messages":[{"content":[{"type":"video_url","video_url":{"url":"v"},"uuid":"mine"}]}]})");
   EditedBody body(request.document.text());
@@ -59,7 +59,7 @@ TEST(Edits, UrlAndUuidOfSeveralPartsAreEditedTogether) {
       R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"data:1"},"uuid":"u1"},{"type":"image_url","image_url":"data:2","uuid":"u2"}]}]})");
 }
 
-TEST(Edits, UsageIsAskedForWhateverFormTheOptionsHave) {
+TEST(Edits, RequestsUsageForAnyFormOfOptions) {
   struct Case {
     const char* given;
     const char* want;

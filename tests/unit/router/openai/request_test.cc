@@ -129,7 +129,7 @@ TEST(ApiRequest, TheValuesOfAChatBodyAreBounded) {
   EXPECT_TRUE(parse_request(Endpoint::Completions, R"({"prompt":[)" + zeros + "]}", {}).ok());
 }
 
-TEST(ApiRequest, MembersThatNobodyLooksIntoTakeNoMemory) {
+TEST(ApiRequest, UnreadMembersTakeNoMemory) {
   std::string zeros = "0";
   for (int i = 1; i < 400'000; ++i) zeros += ",0";
   ByteBudget budget(std::size_t{64} << 20U);
@@ -158,7 +158,7 @@ TEST(ApiRequest, TokenIdsTakeFourBytesEach) {
   }
 }
 
-TEST(ApiRequest, ItsBodyCanBeEditedAsBeforeOnceThePromptIsDropped) {
+TEST(ApiRequest, BodyStaysEditableAfterThePromptIsDropped) {
   const std::string body =
       R"({"messages":[{"role":"user","content":[{"type":"image_url",)"
       R"("image_url":{"url":"http://a/b"},"uuid":"mine"}]}],"stream":true,)"

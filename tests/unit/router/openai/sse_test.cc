@@ -21,7 +21,7 @@ struct Cut {
   bool failed = false;
 };
 
-// Feeds the pieces, each from memory that is gone before the next is fed.
+// Feeds the pieces, each from memory freed before the next.
 Cut cut(const std::vector<std::string>& pieces, std::size_t event_bytes_max = kLimit) {
   Cut result;
   SseSplitter splitter({.event_bytes_max = event_bytes_max, .held_bytes_max = event_bytes_max});
@@ -84,7 +84,7 @@ TEST(SseSplitter, GivesEveryEventWithItsTerminatorAndItsPayload) {
   EXPECT_EQ(result.rest, "");
 }
 
-TEST(SseSplitter, GivesTheSameEventsWhereverTheStreamIsSplitInTwoOrThree) {
+TEST(SseSplitter, GivesTheSameEventsForAnySplit) {
   const auto whole = cut({kStream});
   for (std::size_t i = 0; i <= kStream.size(); ++i) {
     for (std::size_t j = i; j <= kStream.size(); ++j) {
@@ -101,7 +101,7 @@ TEST(SseSplitter, GivesTheSameEventsByteByByte) {
   EXPECT_EQ(cut(bytes).raw, naive_events(kStream));
 }
 
-TEST(SseSplitter, DoesNotCopyAnEventThatIsWholeInTheBytesFed) {
+TEST(SseSplitter, DoesNotCopyAWholeEvent) {
   const std::string bytes = "data: x\n\ndata: y\n\n";
   SseSplitter splitter({.event_bytes_max = kLimit, .held_bytes_max = kLimit});
   splitter.feed(bytes);
@@ -131,7 +131,7 @@ TEST(SseSplitter, RefusesAnEventAboveTheLimitFinishedOrNot) {
   }
 }
 
-// Events put together again of their parts; payloads of those that came in parts.
+// Events joined from their parts, and the payloads of events that came in parts.
 struct Parts {
   std::vector<std::string> raw;
   std::vector<std::string> payloads;
@@ -164,7 +164,7 @@ Parts take_parts(std::string_view stream, std::size_t piece_bytes, const SseLimi
   return parts;
 }
 
-TEST(SseSplitter, GivesALongEventInPartsAndKeepsNoMoreThanItMay) {
+TEST(SseSplitter, GivesALongEventInPartsWithinItsLimit) {
   const std::string value(700, 'x');
   const std::string long_event = ": note\nevent: e\ndata: {" + value + "}\r\nid: 7\n\r\n";
   const std::string stream = "data: before\n\n" + long_event + "data: after\n\n" + kStream;
@@ -173,7 +173,7 @@ TEST(SseSplitter, GivesALongEventInPartsAndKeepsNoMoreThanItMay) {
     ASSERT_EQ(parts.raw, naive_events(stream)) << piece;
     ASSERT_FALSE(parts.failed);
     ASSERT_LE(parts.longest_part, 40 + piece);
-    // A carriage return is white space to whoever reads the payload.
+    // A carriage return is white space for the reader of a payload.
     ASSERT_TRUE(parts.payloads[1].starts_with("{" + value + "}")) << piece;
     ASSERT_LE(parts.payloads[1].size(), value.size() + 3) << piece;
     ASSERT_EQ(parts.payloads[0], "before");

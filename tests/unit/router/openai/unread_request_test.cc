@@ -63,7 +63,7 @@ TEST(UnreadRequest, UrlsAreFoundInEveryFormThatEnginesTake) {
             (Urls{"u", "v", "w"}));
 }
 
-TEST(UnreadRequest, TextIsNoUrlWhateverItLooksLike) {
+TEST(UnreadRequest, TextIsNeverAUrl) {
   for (const char* body :
        {R"({"input":"http://10.0.0.1/"})", R"({"input":["http://10.0.0.1/"]})",
         R"({"messages":[{"content":[{"type":"text","text":"http://10.0.0.1/"}]}]})",
@@ -108,7 +108,7 @@ TEST(UnreadRequest, ServersOfToolsAreRefused) {
   read(R"({"tools":[{"type":"mcp","server_label":"l","server_url":null}],"mcp_servers":[]})");
 }
 
-TEST(UnreadRequest, FixedMembersAndIdentifiersOfMediaAreReplacedAtAnyDepth) {
+TEST(UnreadRequest, ReplacesFixedMembersAndMediaIdentifiersAtAnyDepth) {
   EXPECT_EQ(fixed(R"({"x":{"mode":"full","mode":{"image_url":"u"}},"rank":3})"),
             R"({"x":{"mode":"new","mode":"new"},"rank":null})");
   EXPECT_EQ(

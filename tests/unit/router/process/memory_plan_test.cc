@@ -17,7 +17,7 @@ std::size_t bound(const MemoryPlan& plan, MemoryShare share) {
   return plan.bounds[static_cast<std::size_t>(share)];
 }
 
-TEST(MemoryPlan, TakesThreeQuartersOfTheLimitElseOfWhatIsAvailable) {
+TEST(MemoryPlan, TakesThreeQuartersOfTheLimitOrAvailableMemory) {
   const contract::ServeSettings settings;
   EXPECT_EQ(plan_memory(settings, {.limit = 2 * kGiB, .available = 64 * kGiB}).whole, kGiB / 2 * 3);
   EXPECT_EQ(plan_memory(settings, {.limit = {}, .available = 64 * kGiB}).whole, 48 * kGiB);
@@ -46,7 +46,7 @@ TEST(MemoryPlan, SettingsOfSharesAreCutWhereTheyDoNotFit) {
   EXPECT_EQ(bound(ample, MemoryShare::TokenCache), settings.model.token_cache_bytes_max);
 }
 
-TEST(MemoryPlan, TheMachineHasTheLeastOfItsCgroupsLevels) {
+TEST(MemoryPlan, LimitIsTheLeastOfTheCgroupLevels) {
   std::string name = ::testing::TempDir() + "memory-XXXXXX";
   const std::filesystem::path root = ::mkdtemp(name.data());
   const auto write = [&root](const std::string& path, const std::string& text) {

@@ -25,8 +25,8 @@ TEST(OpenFilesPlan, KeepsAConnectionToEachOfManyEngines) {
   EXPECT_GE(plan_open_files(1'000'000, with_workers(1000), 8).idle_per_thread_max, 1000U);
 }
 
-// What connections take when all are there: clients, each with a request at an engine, frontends,
-// and every kept connection.
+// The descriptors of all connections at their limits: clients, each with a request at an engine,
+// frontends, and all idle connections.
 std::size_t used(const OpenFilesPlan& plan, const contract::ServeSettings& settings,
                  std::size_t threads) {
   const std::size_t requests =
@@ -36,7 +36,7 @@ std::size_t used(const OpenFilesPlan& plan, const contract::ServeSettings& setti
   return plan.clients_max + plan.frontends_max + requests + kept + kept_to_routers;
 }
 
-// Whatever the limit: they leave the engines' events, probes and downloads theirs.
+// Any limit leaves enough for the engines' events, probes and downloads.
 class FewOpenFiles : public testing::TestWithParam<contract::Roles> {};
 
 TEST_P(FewOpenFiles, AreNeverPromisedTwice) {

@@ -20,7 +20,7 @@ TEST(ProcessName, IsTheConfiguredOneOrHostAndPort) {
       << "ports of processes may be equal";
 }
 
-TEST(Identity, IsReadFromItsFileAndElseNamesFlagAndFile) {
+TEST(Identity, ReadsTheFileOrNamesFlagAndFile) {
   const auto path = std::filesystem::path(testing::TempDir()) / "sightline-identity-test";
   std::ofstream(path) << std::string(64, 'a') << "\n";
   const auto key = load_identity({path.string()});

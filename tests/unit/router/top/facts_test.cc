@@ -51,14 +51,14 @@ TEST(RouterFacts, AreReadFromWhatAnAdminPortAnswers) {
   EXPECT_FALSE(facts->workers[1].digest_age_ms);
 }
 
-TEST(RouterFacts, AreReadOfARouterWithoutReplicasAndOfAFrontendWithoutWorkers) {
+TEST(RouterFacts, ReadARouterWithoutReplicasAndAFrontendWithoutWorkers) {
   const auto facts = read_facts("h:9090", {false, "", "", kMetrics});
   ASSERT_TRUE(facts.ok());
   EXPECT_FALSE(facts->members || facts->is_nats_connected);
   EXPECT_TRUE(facts->workers.empty());
 }
 
-TEST(RouterFacts, WhatIsNoAdminPortIsTold) {
+TEST(RouterFacts, ReportAnotherServerAsNoAdminPort) {
   EXPECT_FALSE(read_facts("h", {true, "", "", "<html>"}).ok());
   EXPECT_FALSE(read_facts("h", {true, "{}", "", kMetrics}).ok());
   EXPECT_FALSE(read_facts("h", {true, "[", "", kMetrics}).ok());

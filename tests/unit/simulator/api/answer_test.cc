@@ -11,7 +11,7 @@
 namespace sightline::api {
 namespace {
 
-// The two tokens that the recorded model's greedy answers are made of.
+// The greedy answers of the recorded model consist of these two tokens.
 constexpr TokenId kEvenToken = 135749;
 constexpr TokenId kOddToken = 128698;
 const std::string kEvenText = "ฟา";
@@ -36,7 +36,7 @@ AnswerUsage usage_in(const json::Value& usage) {
   return out;
 }
 
-// Our fingerprint in place of the recorded one.
+// Puts our fingerprint in the place of the recorded one.
 std::string with_our_fingerprint(std::string body) {
   const std::string theirs = "vllm-0.32.0-db5ed264";
   const std::size_t at = body.find(theirs);
@@ -61,7 +61,8 @@ void add_ids(const json::Value& answer, AnswerHead& head) {
 
 TEST(Answer, WholeChatAnswersEqualTheRecordedOnes) {
   const auto session = test::load_capture("qwen2vl-main");
-  // A short text, decode blocks with token ids, an image, a request id, an adapterless n = 1.
+  // A short text, decode blocks with token ids, an image, a request id, and n = 1 without an
+  // adapter.
   for (const std::int64_t n : {1, 23, 34, 109, 185, 245}) {
     const auto& exchange = session.exchange(n);
     const auto document = json::Document::parse(exchange.response_body);
@@ -81,7 +82,7 @@ TEST(Answer, WholeChatAnswersEqualTheRecordedOnes) {
   }
 }
 
-TEST(Answer, WholeCompletionsEqualTheRecordedOne) {
+TEST(Answer, WholeCompletionEqualsTheRecordedOne) {
   const auto exchange = test::load_capture("qwen2vl-main").exchange(33);
   const auto document = json::Document::parse(exchange.response_body);
   const json::Value answer = document->root();
@@ -143,7 +144,7 @@ TEST(Answer, CompletionStreamsCarryTextAndEndWithUsage) {
   EXPECT_TRUE(closing.ends_with("data: [DONE]\n\n"));
 }
 
-TEST(Answer, SeveralChoicesStandInOneAnswer) {
+TEST(Answer, OneAnswerHoldsSeveralChoices) {
   const std::vector<Choice> choices{{.index = 0, .text = "a"}, {.index = 1, .text = "b"}};
   const auto document = json::Document::parse(whole_answer({.id = "x"}, choices, {}));
   ASSERT_TRUE(document.ok());

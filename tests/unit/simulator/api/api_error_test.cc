@@ -7,7 +7,7 @@
 namespace sightline::api {
 namespace {
 
-TEST(ApiError, AClientsFaultIsA400WithNullParam) {
+TEST(ApiError, ClientErrorHasStatus400AndNullParam) {
   const Error error = client_error(ErrorCode::InvalidArgument, "say \"why\"");
   EXPECT_EQ(status_of(error), 400);
   EXPECT_EQ(
@@ -15,7 +15,7 @@ TEST(ApiError, AClientsFaultIsA400WithNullParam) {
       R"({"error":{"message":"say \"why\"","type":"BadRequestError","param":null,"code":400}})");
 }
 
-TEST(ApiError, AnUnknownModelIsA404AndAFaultOfTheEngineA500) {
+TEST(ApiError, UnknownModelHasStatus404AndEngineErrorHas500) {
   EXPECT_EQ(status_of(client_error(ErrorCode::NotFound, "x")), 404);
   EXPECT_NE(body_of(client_error(ErrorCode::NotFound, "x")).find("NotFoundError"),
             std::string::npos);
@@ -23,13 +23,13 @@ TEST(ApiError, AnUnknownModelIsA404AndAFaultOfTheEngineA500) {
   EXPECT_NE(body_of(internal_error("x")).find("InternalServerError"), std::string::npos);
 }
 
-TEST(ApiError, FieldChecksNameTheFieldTwice) {
+TEST(ApiError, ValueErrorNamesTheFieldTwice) {
   EXPECT_EQ(body_of(value_error("too big.", "max_tokens", "9")),
             R"x({"error":{"message":"too big. (parameter=max_tokens, value=9)",)x"
             R"x("type":"BadRequestError","param":"max_tokens","code":400}})x");
 }
 
-TEST(ApiError, SchemaFindingsReadLikePydantics) {
+TEST(ApiError, SchemaErrorHasThePydanticForm) {
   EXPECT_EQ(
       body_of(schema_error(
           {.type = "missing", .where = "body", .message = "Field required", .input = "None"})),

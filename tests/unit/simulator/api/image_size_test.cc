@@ -25,7 +25,9 @@ std::string read(const std::string& path) {
   return content.str();
 }
 
-// Formats that simulated engines do not read, and one file that libpng refuses and Pillow reads.
+// True for formats that simulated engines do not read. True also for one PNG file that libpng
+// refuses
+// and Pillow reads.
 bool is_out_of_scope(const json::Value& row) {
   static const std::set<std::string_view> formats{"TIFF", "DIB",      "TGA", "PCX",
                                                   "AVIF", "JPEG2000", "EPS"};
@@ -34,7 +36,7 @@ bool is_out_of_scope(const json::Value& row) {
          row.find("file")->string() == "ihdr-not-first.png";
 }
 
-TEST(ImageSize, EqualsTheReferenceOnEveryFileOfTheFormatsItReads) {
+TEST(ImageSize, EqualsTheReferenceOnAllFilesInScope) {
   std::istringstream rows(read(kFiles + "expected.jsonl"));
   std::size_t compared = 0;
   for (std::string line; std::getline(rows, line);) {
@@ -58,7 +60,7 @@ TEST(ImageSize, EqualsTheReferenceOnEveryFileOfTheFormatsItReads) {
   EXPECT_EQ(compared, 81U);
 }
 
-TEST(ImageSize, SpeaksLikeTheEngineOfWhatItCannotRead) {
+TEST(ImageSize, ErrorsHaveTheWordsOfTheEngine) {
   const auto text = measure_image(bytes_of("not an image"));
   ASSERT_FALSE(text.ok());
   EXPECT_EQ(text.error().message,
@@ -70,7 +72,7 @@ TEST(ImageSize, SpeaksLikeTheEngineOfWhatItCannotRead) {
   EXPECT_EQ(cut.error().message, "Failed to load image: image file is truncated");
 }
 
-TEST(ImageSize, SurvivesEveryCutAndRandomDamage) {
+TEST(ImageSize, SurvivesCutAndDamagedFiles) {
   Rng rng(7);
   for (const char* name : {"exif1.png", "exif1.jpg", "animated.webp", "animated.gif",
                            "bmp-core.bmp", "bmp-rgba.bmp"}) {

@@ -42,14 +42,15 @@ TEST(MediaInput, ReadsStrictBase64) {
   EXPECT_EQ(decode_base64("@@@@").error().message, "Non-base64 digit found");
 }
 
-// Media as recorded prompts have them, in the order of the session: what one exchange sent, a
-// later one may name without bytes.
-TEST(MediaInput, NamesAndCountsPicturesAsTheEngineDid) {
+// Reads the media of recorded prompts in the order of the session. An exchange may name without
+// bytes what an earlier one sent.
+TEST(MediaInput, NamesAndCountsImagesAsTheEngineDid) {
   const auto session = test::load_capture("qwen2vl-main");
   ProcessorCache cache(kCacheBytes);
   std::size_t compared = 0;
   for (const auto& prompt : session.prompts) {
-    if (!prompt.n || *prompt.n >= 192) continue;  // render and reset calls are not replayed here
+    // This test does not replay render and reset calls.
+    if (!prompt.n || *prompt.n >= 192) continue;
     const auto& exchange = session.exchange(*prompt.n);
     if (exchange.request_body.find("\"http://") != std::string::npos) continue;
     const auto inputs = read_body(exchange.request_body, cache);
@@ -68,7 +69,7 @@ TEST(MediaInput, NamesAndCountsPicturesAsTheEngineDid) {
   EXPECT_GT(cache.hits, 20U);
 }
 
-TEST(MediaInput, RefusesInTheEnginesWords) {
+TEST(MediaInput, RefusesWithTheWordsOfTheEngine) {
   const auto session = test::load_capture("qwen2vl-main");
   ProcessorCache cache(kCacheBytes);
   for (const std::int64_t n : {120, 123, 124, 153, 154, 180, 210, 211, 212, 220, 221}) {
@@ -80,7 +81,7 @@ TEST(MediaInput, RefusesInTheEnginesWords) {
   }
 }
 
-TEST(MediaInput, AUuidWithoutBytesFailsInOtherWordsWithoutAProcessorCache) {
+TEST(MediaInput, UuidWithoutBytesFailsWithoutProcessorCache) {
   const auto exchange = test::load_capture("qwen2vl-no-processor-cache").exchange(3);
   ProcessorCache cache(0);
   const auto inputs = read_body(exchange.request_body, cache);
@@ -88,7 +89,7 @@ TEST(MediaInput, AUuidWithoutBytesFailsInOtherWordsWithoutAProcessorCache) {
   EXPECT_EQ(body_of(inputs.error()), exchange.response_body);
 }
 
-TEST(MediaInput, TheRememberedItemWinsOverOtherBytesWithItsUuid) {
+TEST(MediaInput, CachedItemWinsOverOtherBytesOfItsUuid) {
   const auto session = test::load_capture("qwen2vl-evict");
   ProcessorCache cache(kCacheBytes);
   const auto first = read_body(session.exchange(28).request_body, cache);
@@ -98,7 +99,7 @@ TEST(MediaInput, TheRememberedItemWinsOverOtherBytesWithItsUuid) {
   EXPECT_EQ(first->front().tokens, second->front().tokens);
 }
 
-TEST(MediaInput, APictureWithoutUuidIsNamedByItsBytes) {
+TEST(MediaInput, BytesNameAnImageWithoutUuid) {
   const std::string gif = "R0lGODdhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=";
   const auto body = [](const std::string& payload) {
     return R"({"messages":[{"content":[{"type":"image_url","image_url":{"url":"data:image/gif;base64,)" +

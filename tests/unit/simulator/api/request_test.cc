@@ -39,7 +39,7 @@ std::string refusal(const std::string& members) {
   return fields.ok() ? "" : fields.error().message;
 }
 
-TEST(Request, RefusesInTheEnginesWords) {
+TEST(Request, RefusesWithTheWordsOfTheEngine) {
   EngineModel model = tiny();
   model.lora_modules.clear();
   const auto session = test::load_capture("qwen2vl-main");
@@ -61,7 +61,7 @@ TEST(Request, RefusesAnotherContentType) {
   EXPECT_TRUE(parse_body("{}", "application/json; charset=utf-8").ok());
 }
 
-TEST(Request, RefusesAPromptThatLeavesNoRoomInTheEnginesWords) {
+TEST(Request, RefusesPromptThatLeavesNoRoomForOutput) {
   const auto tokens = output_tokens_for(5000, {}, {.max_model_len = kModelLength, .fallback = 16});
   ASSERT_FALSE(tokens.ok());
   EXPECT_EQ(body_of(tokens.error()),
@@ -82,7 +82,7 @@ TEST(Request, ReadsTheFieldsThatShapeAnAnswer) {
   EXPECT_TRUE(fields.return_token_ids && fields.report_reused);
 }
 
-TEST(Request, NamesAdaptersByModelAndNumbersThemFromOne) {
+TEST(Request, NumbersAdaptersFromOne) {
   EXPECT_EQ(read_ok(R"("model":"other")").lora, (core::Lora{"other", 2}));
   EXPECT_FALSE(read_ok(R"("model":"tiny")").lora.has_value());
   EXPECT_EQ(read_ok(R"("n":1)").model, "tiny");
@@ -90,14 +90,14 @@ TEST(Request, NamesAdaptersByModelAndNumbersThemFromOne) {
             "The model `nope` does not exist. Valid aliases: tiny, ad, other.");
 }
 
-TEST(Request, RefusesStreamOptionsOfAWholeAnswerAndTooManySamples) {
+TEST(Request, RefusesInvalidStreamOptionsAndSampleCounts) {
   EXPECT_NE(refusal(R"("stream_options":{"include_usage":true})").find("`stream=True`"),
             std::string::npos);
   EXPECT_NE(refusal(R"("n":65)"), "");
   EXPECT_NE(refusal(R"("n":0)"), "");
 }
 
-TEST(Request, CutsTheDefaultLengthToWhatFitsAndRefusesAnAskedOneThatDoesNot) {
+TEST(Request, ShortensOnlyTheDefaultOutputLength) {
   const OutputBounds bounds{.max_model_len = 100, .fallback = 16};
   EXPECT_EQ(*output_tokens_for(10, {}, bounds), 16U);
   EXPECT_EQ(*output_tokens_for(95, {}, bounds), 5U);

@@ -31,7 +31,7 @@ std::string error_of(std::vector<std::string> arguments) {
   return settings.ok() ? "" : settings.error().message;
 }
 
-TEST(SimulateSettings, FlagsFillTheFields) {
+TEST(SimulateSettings, FlagsSetTheFields) {
   const auto settings =
       load({"--engines", "4", "--base-port", "8201", "--block-size", "32", "--decode-tokens-per-s",
             "62.5", "--event-encoding", "v0.20", "--lora-module", "a", "--lora-module", "b",
@@ -47,7 +47,7 @@ TEST(SimulateSettings, FlagsFillTheFields) {
   EXPECT_EQ(settings->data_parallel_size, 3U);
 }
 
-TEST(SimulateSettings, RefusesWhatIsOutOfRangeByItsFlag) {
+TEST(SimulateSettings, RefusesInvalidValuesByFlagName) {
   EXPECT_NE(error_of({"--engines", "0"}).find("--engines"), std::string::npos);
   EXPECT_NE(error_of({"--event-hashes", "hex"}).find("--event-hashes"), std::string::npos);
   EXPECT_NE(error_of({"--event-encoding", "v9"}).find("v0.11"), std::string::npos);
@@ -56,7 +56,7 @@ TEST(SimulateSettings, RefusesWhatIsOutOfRangeByItsFlag) {
   EXPECT_NE(error_of({"--base-port", "65535"}).find("below port 65536"), std::string::npos);
 }
 
-TEST(SimulateSettings, OverlappingPortRangesAreRefusedWithAWayOut) {
+TEST(SimulateSettings, RefusesOverlappingPortRangesWithAFix) {
   EXPECT_EQ(error_of({"--events-base-port", "5600", "--engines", "64"}),
             "the ports of --events-base-port 5600 and --replay-base-port 5657 overlap for 64 "
             "engines, which take 64 of --events-base-port: set --replay-base-port to 5664 or "
@@ -70,9 +70,9 @@ TEST(SimulateSettings, OverlappingPortRangesAreRefusedWithAWayOut) {
   EXPECT_EQ(error_of({"--events-base-port", "0", "--replay-base-port", "0"}), "");
 }
 
-// The table of docs/configuration.md is made from the code here and compared with the file. On a
-// difference the wanted table is written into the build directory's docs/.
-TEST(SimulateSettings, TheConfigurationTableIsThatOfTheCode) {
+// Writes the table of docs/configuration.md from the code and compares it with the file. On a
+// difference the test writes the wanted table to docs/ of the build directory.
+TEST(SimulateSettings, ConfigurationTableEqualsTheCode) {
   SimulateSettings settings;
   const contract::SettingTable table = setting_table(settings);
   std::ostringstream wanted;

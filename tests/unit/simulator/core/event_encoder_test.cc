@@ -30,8 +30,8 @@ std::string hex(double timestamp_s, const std::vector<KvEvent>& events, EventFor
   return to_hex(encode({.timestamp_s = timestamp_s, .events = events, .rank = 0}, format));
 }
 
-// Fixed frames, checked against msgspec's choice of types.
-TEST(EventEncoder, Writes024AsMapsWithTheTypeFirst) {
+// These fixed frames agree with the types that msgspec chooses.
+TEST(EventEncoder, Release024WritesMapsWithTheTypeFirst) {
   EXPECT_EQ(
       hex(1789095808.5, {two_blocks()}, {.minor_version = 24}),
       "93cb41daa8dbe0200000918ba474797065ab426c6f636b53746f726564ac626c6f636b5f68617368657392cfdab7"
@@ -48,7 +48,7 @@ TEST(EventEncoder, Writes024AsMapsWithTheTypeFirst) {
       "6c6f636b73436c656172656400");
 }
 
-TEST(EventEncoder, Writes020AsAnArrayThatEndsWithTheGroup) {
+TEST(EventEncoder, Release020WritesArraysThatEndWithTheGroup) {
   EXPECT_EQ(
       hex(1789095808.5, {two_blocks()}, {.minor_version = 20}),
       "93cb41daa8dbe0200000919aab426c6f636b53746f72656492cfdab7c3d2a1908f01cf0123456789abcdefc098ce"
@@ -56,7 +56,7 @@ TEST(EventEncoder, Writes020AsAnArrayThatEndsWithTheGroup) {
       "696d672d37663361396330653531643262383436000000");
 }
 
-TEST(EventEncoder, Writes017MediaKeysAsBareStrings) {
+TEST(EventEncoder, Release017WritesMediaKeysAsStrings) {
   EXPECT_EQ(
       hex(1789095808.5, {two_blocks()}, {.minor_version = 17}),
       "93cb41daa8dbe02000009199ab426c6f636b53746f72656492cfdab7c3d2a1908f01cf0123456789abcdefc098ce"
@@ -64,7 +64,7 @@ TEST(EventEncoder, Writes017MediaKeysAsBareStrings) {
       "6d672d3766336139633065353164326238343600");
 }
 
-TEST(EventEncoder, Writes011WithoutRankLoraNameAndExtraKeys) {
+TEST(EventEncoder, Release011OmitsRankLoraNameAndExtraKeys) {
   BlockStored stored = two_blocks();
   stored.hashes.pop_back();
   stored.tokens.resize(4);
@@ -108,7 +108,7 @@ TEST(EventEncoder, OrdersExtraKeysAsAdapterMediaSalt) {
   EXPECT_NE(text.find("a96c6f72615f6e616d65a26164"), std::string::npos);  // lora_name "ad"
 }
 
-TEST(EventEncoder, NamesTheSessionOnlyWhereReleasesKnowIt) {
+TEST(EventEncoder, OnlyNewReleasesNameTheSession) {
   BlockStored stored = two_blocks();
   stored.session_id = "sess-42";
   const std::string session = "aa73657373696f6e5f6964a7736573732d3432";
@@ -116,7 +116,7 @@ TEST(EventEncoder, NamesTheSessionOnlyWhereReleasesKnowIt) {
   EXPECT_EQ(hex(0, {stored}, {.minor_version = 25}).find(session), std::string::npos);
 }
 
-TEST(EventEncoder, AcceptsReleasesFrom011To032Only) {
+TEST(EventEncoder, AcceptsOnlyReleases011To032) {
   EXPECT_EQ(parse_event_format("v0.11")->minor_version, 11);
   EXPECT_EQ(parse_event_format("v0.32")->minor_version, 32);
   for (const char* text : {"v0.10", "v0.33", "0.32", "v1.2", "v0.", "v0.2x", "", "v0.-5"}) {
@@ -126,7 +126,7 @@ TEST(EventEncoder, AcceptsReleasesFrom011To032Only) {
   }
 }
 
-TEST(EventEncoder, RepeatsTheTopicInReplaysSince025) {
+TEST(EventEncoder, ReplaysHaveTheTopicSince025) {
   EXPECT_FALSE(replays_topic({.minor_version = 24}));
   EXPECT_TRUE(replays_topic({.minor_version = 25}));
 }

@@ -7,7 +7,7 @@
 namespace sightline::core {
 namespace {
 
-TEST(MediaCache, ForgetsTheLeastRecentlyUsedItemsWhenItIsFull) {
+TEST(MediaCache, ForgetsTheLeastRecentlyUsedItem) {
   MediaCache cache(10);
   cache.add({"a", 1, 4});
   cache.add({"b", 2, 4});
@@ -25,7 +25,7 @@ TEST(MediaCache, KeepsTheFirstItemOfAnIdentifier) {
   EXPECT_EQ(cache.find("a"), 16U);
 }
 
-TEST(MediaCache, RemembersNothingWithoutCapacityOrTooHeavy) {
+TEST(MediaCache, KeepsNoItemBeyondItsCapacity) {
   MediaCache none(0);
   none.add({"a", 1, 0});
   EXPECT_FALSE(none.find("a").has_value());
@@ -36,7 +36,7 @@ TEST(MediaCache, RemembersNothingWithoutCapacityOrTooHeavy) {
   EXPECT_FALSE(small.find("b").has_value());
 }
 
-TEST(MediaCache, ClearsEverything) {
+TEST(MediaCache, ClearRemovesAllItems) {
   MediaCache cache(5);
   cache.add({"a", 1, 5});
   cache.clear();

@@ -22,7 +22,7 @@ std::unique_ptr<const tokenizer::Tokenizer> qwen_tokenizer() {
   return std::move(created).value();
 }
 
-TEST(OutputWords, AnAnswersTextTurnsIntoTheTokensItWasMadeOf) {
+TEST(OutputWords, TextEncodesToTheSameTokens) {
   const auto tokenizer = qwen_tokenizer();
   const auto words = OutputWords::create(*tokenizer);
   ASSERT_TRUE(words.ok()) << words.error().message;
@@ -41,7 +41,7 @@ TEST(OutputWords, AnAnswersTextTurnsIntoTheTokensItWasMadeOf) {
   }
 }
 
-TEST(OutputWords, EqualSeedsGiveEqualAnswersAndOtherSamplesOtherOnes) {
+TEST(OutputWords, EqualSeedsGiveEqualAnswers) {
   const OutputWords words({{1, "a"}}, {{2, " b"}, {3, " c"}, {4, " d"}, {5, " e"}});
   const auto answer = [&words](std::uint64_t seed) {
     std::vector<TokenId> tokens;
@@ -54,7 +54,7 @@ TEST(OutputWords, EqualSeedsGiveEqualAnswersAndOtherSamplesOtherOnes) {
   EXPECT_NE(answer(answer_seed(prompt, 0)), answer(answer_seed({7, 9, 8}, 0)));
 }
 
-TEST(OutputWords, AnUnknownTokenHasNoText) {
+TEST(OutputWords, UnknownTokenHasNoText) {
   const OutputWords words({{1, "a"}}, {{2, " b"}});
   EXPECT_EQ(words.text_of(9), "");
 }

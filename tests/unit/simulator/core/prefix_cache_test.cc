@@ -19,7 +19,7 @@ std::vector<TokenId> numbers(TokenId first, std::size_t count) {
   return tokens;
 }
 
-// Computes a prompt whole and gives its blocks back: the tokens that were found.
+// Computes a whole prompt and then releases its blocks. Returns the number of cached tokens.
 std::size_t serve(PrefixCache& cache, const std::vector<TokenId>& prompt, SequenceKeys keys = {}) {
   Sequence sequence(prompt, std::move(keys));
   const std::size_t cached = cache.match(sequence);
@@ -43,7 +43,7 @@ std::vector<std::string> kinds(const std::vector<KvEvent>& events) {
 
 using Strings = std::vector<std::string>;
 
-TEST(PrefixCache, OnlyWholeBlocksAreCachedAndAnnouncedInOneEvent) {
+TEST(PrefixCache, CachesAndAnnouncesOnlyWholeBlocks) {
   PrefixCache cache({.block_size = 4, .blocks = 16});
   EXPECT_EQ(serve(cache, numbers(0, 14)), 0U);
   const auto events = cache.take_events();
@@ -53,7 +53,7 @@ TEST(PrefixCache, OnlyWholeBlocksAreCachedAndAnnouncedInOneEvent) {
   EXPECT_TRUE(cache.take_events().empty());
 }
 
-TEST(PrefixCache, APromptOfWholeBlocksRecomputesAndAnnouncesItsLastBlockAgain) {
+TEST(PrefixCache, RecomputesTheLastBlockOfWholePrompt) {
   PrefixCache cache({.block_size = 4, .blocks = 16});
   serve(cache, numbers(0, 8));
   const auto first = cache.take_events();
@@ -68,7 +68,7 @@ TEST(PrefixCache, APromptOfWholeBlocksRecomputesAndAnnouncesItsLastBlockAgain) {
   EXPECT_EQ(cached[0].copies + cached[1].copies, 3U);
 }
 
-TEST(PrefixCache, BlocksFilledByDecodingAreAnnouncedOneByOne) {
+TEST(PrefixCache, DecodingAnnouncesBlocksOneByOne) {
   PrefixCache cache({.block_size = 4, .blocks = 16});
   Sequence sequence(numbers(0, 3), {});
   ASSERT_TRUE(cache.grow(sequence, 3));
@@ -80,11 +80,15 @@ TEST(PrefixCache, BlocksFilledByDecodingAreAnnouncedOneByOne) {
   EXPECT_EQ(kinds(cache.take_events()), (Strings{"stored 1 at root", "stored 1 after parent"}));
 }
 
-TEST(PrefixCache, EvictionTakesTheTailOfTheOldestRequestAndSparesWhatWasUsedSince) {
-  PrefixCache cache({.block_size = 4, .blocks = 9});  // 8 usable
-  serve(cache, numbers(0, 17));                       // 4 whole, 1 partial
-  serve(cache, numbers(100, 9));  // 2 whole, 1 partial: the free partial goes first
-  serve(cache, numbers(0, 9));    // touches the first two of the oldest
+TEST(PrefixCache, EvictsTheTailOfTheOldestRequestFirst) {
+  // 8 of the 9 blocks are usable.
+  PrefixCache cache({.block_size = 4, .blocks = 9});
+  // Takes 4 whole blocks and a partial one.
+  serve(cache, numbers(0, 17));
+  // Takes 2 whole blocks and a partial one. The partial block of the first request goes first.
+  serve(cache, numbers(100, 9));
+  // Uses the first two blocks of the first request again.
+  serve(cache, numbers(0, 9));
   const auto stored = std::get<BlockStored>(cache.take_events()[0]);
   serve(cache, numbers(200, 17));
   const auto events = cache.take_events();
@@ -94,14 +98,14 @@ TEST(PrefixCache, EvictionTakesTheTailOfTheOldestRequestAndSparesWhatWasUsedSinc
   EXPECT_EQ(serve(cache, numbers(0, 17)), 8U);
 }
 
-TEST(PrefixCache, GrowingBeyondTheFreeBlocksChangesNothing) {
+TEST(PrefixCache, GrowBeyondTheFreeBlocksChangesNothing) {
   PrefixCache cache({.block_size = 4, .blocks = 5});
   serve(cache, numbers(0, 9));
   cache.take_events();
   Sequence holder(numbers(50, 8), {});
   ASSERT_TRUE(cache.grow(holder, 8));
   cache.take_events();
-  // Two blocks are free and both would be hits: none is left for the third.
+  // Both free blocks would be hits, so the third block gets no free one.
   Sequence sequence(numbers(0, 12), {});
   EXPECT_EQ(cache.match(sequence), 8U);
   EXPECT_FALSE(cache.grow(sequence, 12));
@@ -110,7 +114,7 @@ TEST(PrefixCache, GrowingBeyondTheFreeBlocksChangesNothing) {
   EXPECT_FALSE(sequence.holds_blocks());
 }
 
-TEST(PrefixCache, ResetIsRefusedWhileBlocksAreHeldAndThenClearsAll) {
+TEST(PrefixCache, ResetWaitsUntilNoBlockIsHeld) {
   PrefixCache cache({.block_size = 4, .blocks = 9});
   Sequence sequence(numbers(0, 8), {});
   ASSERT_TRUE(cache.grow(sequence, 8));
@@ -122,7 +126,7 @@ TEST(PrefixCache, ResetIsRefusedWhileBlocksAreHeldAndThenClearsAll) {
   EXPECT_EQ(kinds(cache.take_events()), (Strings{"cleared", "stored 2 at root"}));
 }
 
-TEST(PrefixCache, ReportModeAnnouncesReusedBlocksWithoutAddingCopies) {
+TEST(PrefixCache, ReportModeAnnouncesReusedBlocksWithoutCopies) {
   PrefixCache cache({.block_size = 4, .blocks = 9});
   serve(cache, numbers(0, 9));
   cache.take_events();
@@ -132,7 +136,7 @@ TEST(PrefixCache, ReportModeAnnouncesReusedBlocksWithoutAddingCopies) {
   for (const auto& cached : cache.cached()) EXPECT_EQ(cached.copies, 1U);
 }
 
-TEST(PrefixCache, EqualTokensWithAnotherImageOffsetSaltOrAdapterShareNothing) {
+TEST(PrefixCache, OtherExtraKeysShareNoBlocks) {
   const SequenceKeys base{.media = {{"a", 2, 4}}};
   const std::vector<SequenceKeys> others = {
       {.media = {{"b", 2, 4}}},
@@ -149,7 +153,7 @@ TEST(PrefixCache, EqualTokensWithAnotherImageOffsetSaltOrAdapterShareNothing) {
   }
 }
 
-TEST(PrefixCache, TextAfterTheLastImageCarriesNoKeysAndSaltOnlyMarksTheFirstBlock) {
+TEST(PrefixCache, SaltMarksOnlyTheFirstBlock) {
   const SequenceKeys keys{
       .lora = Lora{"ad"}, .media = {{"a", 2, 4}, {"b", 7, 1}}, .cache_salt = "s"};
   EXPECT_EQ(extra_keys_of(keys, 0, 4), (ExtraKeys{"ad", {{"a", 2}}, "s"}));
@@ -157,8 +161,8 @@ TEST(PrefixCache, TextAfterTheLastImageCarriesNoKeysAndSaltOnlyMarksTheFirstBloc
   EXPECT_EQ(extra_keys_of(keys, 8, 4), (ExtraKeys{"ad", {}, {}}));
 }
 
-// The same pool written down as plainly as possible: lists that are searched, whole prefixes
-// instead of hashes.
+// Models the same pool in the plainest way. It searches lists and compares whole prefixes instead
+// of hashes.
 class NaivePool {
  public:
   NaivePool(std::size_t block_size, std::size_t blocks) : size_(block_size) {
@@ -167,7 +171,8 @@ class NaivePool {
 
   using Prefix = std::vector<TokenId>;
   struct Block {
-    Prefix prefix;  // empty: no content
+    // Empty if the block has no content.
+    Prefix prefix;
     std::uint64_t age = 0;
     int users = 0;
   };
@@ -180,7 +185,7 @@ class NaivePool {
     return hits;
   }
 
-  // Serves one request alone, so that every block is free before and after.
+  // Serves one request alone. Every block is free before it and after it.
   Strings serve(const Prefix& tokens) {
     Strings log;
     const std::size_t hits = hit_blocks(tokens);
@@ -214,7 +219,7 @@ class NaivePool {
   Prefix prefix_of(const Prefix& tokens, std::size_t blocks) const {
     return {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(blocks * size_)};
   }
-  // The oldest copy: the one that was filled first.
+  // Returns the oldest copy, the one that was filled first.
   std::vector<Block>::const_iterator find(const Prefix& prefix) const {
     auto best = free_.end();
     for (auto block = free_.begin(); block != free_.end(); ++block) {
@@ -232,7 +237,7 @@ class NaivePool {
   std::vector<Block> free_;
 };
 
-// Spells events as NaivePool does, remembering what each hash stands for.
+// Writes events in the form of NaivePool. It remembers the prefix of each hash.
 class Speller {
  public:
   Strings spell(const std::vector<KvEvent>& events, std::uint32_t block_size) {
@@ -261,7 +266,7 @@ class Speller {
   std::map<BlockHash, std::string> names_;
 };
 
-TEST(PrefixCache, AgreesWithAPlainPoolOnRandomRequests) {
+TEST(PrefixCache, AgreesWithThePlainPoolOnRandomRequests) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Rng rng(seed);
     const std::uint32_t block_size = 1 + rng.below(4);

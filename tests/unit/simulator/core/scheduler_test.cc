@@ -29,7 +29,7 @@ RequestSpec request(TokenId first, std::size_t prompt_tokens, std::uint32_t outp
   return spec;
 }
 
-// Runs until nothing is left to do: the outputs of each request.
+// Runs until no work is left. Returns the outputs of each request.
 std::map<std::uint64_t, std::vector<StepOutput>> drain(Scheduler& scheduler) {
   std::map<std::uint64_t, std::vector<StepOutput>> all;
   while (!scheduler.schedule().empty()) {
@@ -40,7 +40,7 @@ std::map<std::uint64_t, std::vector<StepOutput>> drain(Scheduler& scheduler) {
   return all;
 }
 
-TEST(Scheduler, ComputesThePromptThenOneTokenAStep) {
+TEST(Scheduler, ComputesThePromptThenOneTokenPerStep) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 64}});
   scheduler.add(request(0, 10, 3));
   EXPECT_EQ(scheduler.schedule().prefill_tokens, 10U);
@@ -57,7 +57,7 @@ TEST(Scheduler, ComputesThePromptThenOneTokenAStep) {
   EXPECT_EQ(scheduler.cache().blocks_free(), scheduler.cache().blocks_usable());
 }
 
-TEST(Scheduler, ARepeatedPromptReportsWhatItFoundAndComputesTheRest) {
+TEST(Scheduler, RepeatedPromptComputesOnlyTheRest) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 64}});
   scheduler.add(request(0, 10, 1));
   drain(scheduler);
@@ -72,7 +72,7 @@ TEST(Scheduler, ARepeatedPromptReportsWhatItFoundAndComputesTheRest) {
   EXPECT_EQ(scheduler.counters().prefill_tokens, 12U);
 }
 
-TEST(Scheduler, ASamePromptInTheSameStepHitsAndIsAnnouncedOnce) {
+TEST(Scheduler, EqualPromptsInOneStepShareTheirBlocks) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 64}});
   scheduler.add(request(0, 10, 1));
   scheduler.add(request(0, 10, 1));
@@ -81,7 +81,7 @@ TEST(Scheduler, ASamePromptInTheSameStepHitsAndIsAnnouncedOnce) {
   EXPECT_EQ(scheduler.take_events().size(), 1U);
 }
 
-TEST(Scheduler, LongPromptsAreComputedInChunksThatShareTheStep) {
+TEST(Scheduler, ComputesLongPromptsInChunks) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 64}, .step_tokens_max = 8});
   scheduler.add(request(0, 20, 2));
   scheduler.add(request(100, 3, 2));
@@ -94,7 +94,7 @@ TEST(Scheduler, LongPromptsAreComputedInChunksThatShareTheStep) {
   EXPECT_EQ(scheduler.take_events().size(), 3U);
 }
 
-TEST(Scheduler, ALongPromptLeavesRoomForRequestsThatDecode) {
+TEST(Scheduler, LongPromptLeavesRoomForDecoding) {
   Scheduler scheduler =
       make({.cache = {.block_size = 4, .blocks = 64}, .step_prompt_tokens_max = 4});
   scheduler.add(request(0, 3, 5));
@@ -109,7 +109,7 @@ TEST(Scheduler, ALongPromptLeavesRoomForRequestsThatDecode) {
   }
 }
 
-TEST(Scheduler, MoreRequestsThanMayRunWaitTheirTurn) {
+TEST(Scheduler, RequestsBeyondTheLimitWait) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 64}, .running_max = 2});
   for (TokenId i = 0; i < 5; ++i) scheduler.add(request(i * 100, 5, 2));
   scheduler.schedule();
@@ -119,7 +119,7 @@ TEST(Scheduler, MoreRequestsThanMayRunWaitTheirTurn) {
   EXPECT_EQ(drain(scheduler).size(), 5U);
 }
 
-TEST(Scheduler, WhenBlocksRunOutTheLatestRequestStartsAgainAndLosesNoToken) {
+TEST(Scheduler, PreemptedRequestLosesNoToken) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 9}});
   const auto early = scheduler.add(request(0, 12, 12));
   const auto late = scheduler.add(request(100, 12, 12));
@@ -136,7 +136,7 @@ TEST(Scheduler, WhenBlocksRunOutTheLatestRequestStartsAgainAndLosesNoToken) {
   EXPECT_EQ(scheduler.counters().prompt_tokens, 24U);
 }
 
-TEST(Scheduler, AnAbortedRequestStopsBeforeItsNextStep) {
+TEST(Scheduler, AbortedRequestStopsBeforeItsNextStep) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 64}, .step_tokens_max = 8});
   const auto id = scheduler.add(request(0, 80, 4));
   scheduler.schedule();
@@ -150,7 +150,7 @@ TEST(Scheduler, AnAbortedRequestStopsBeforeItsNextStep) {
   EXPECT_EQ(scheduler.counters().aborted, 1U);
 }
 
-TEST(Scheduler, AnAbortedRequestLeavesTheQueue) {
+TEST(Scheduler, AbortedRequestLeavesTheQueue) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 64}, .running_max = 1});
   scheduler.add(request(0, 8, 2));
   const auto waiting = scheduler.add(request(100, 8, 2));
@@ -161,7 +161,7 @@ TEST(Scheduler, AnAbortedRequestLeavesTheQueue) {
   EXPECT_EQ(drain(scheduler).size(), 1U);
 }
 
-TEST(Scheduler, AnImageIsEncodedOnceAndNotAtAllWhenItsBlocksAreCached) {
+TEST(Scheduler, EncodesEachImageOnce) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 64}});
   RequestSpec spec = request(0, 20, 1);
   spec.keys.media = {{"a", 4, 8}};
@@ -171,7 +171,7 @@ TEST(Scheduler, AnImageIsEncodedOnceAndNotAtAllWhenItsBlocksAreCached) {
   scheduler.add(spec);
   EXPECT_EQ(scheduler.schedule().encoder_tokens, 0U);
   scheduler.complete();
-  // Elsewhere: the blocks do not match, the embeddings do.
+  // At another place the blocks do not match, but the embeddings do.
   RequestSpec moved = request(50, 20, 1);
   moved.keys.media = {{"a", 5, 8}};
   scheduler.add(moved);
@@ -185,13 +185,13 @@ TEST(Scheduler, AnImageIsEncodedOnceAndNotAtAllWhenItsBlocksAreCached) {
   scheduler.complete();
 }
 
-TEST(Scheduler, ARequestThatCanNeverHaveItsBlocksDoesNotFit) {
+TEST(Scheduler, RequestBeyondThePoolDoesNotFit) {
   Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 5}});
   EXPECT_TRUE(scheduler.fits(request(0, 13, 4)));
   EXPECT_FALSE(scheduler.fits(request(0, 13, 5)));
 }
 
-TEST(Scheduler, EveryRequestOfARandomCrowdGetsAllItsTokensInATightPool) {
+TEST(Scheduler, RandomRequestsGetAllTokensInSmallPool) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);
     Scheduler scheduler = make({.cache = {.block_size = 4, .blocks = 12},

@@ -17,7 +17,7 @@ std::vector<BlockHash> blocks_from(std::uint8_t first, std::size_t count) {
   return blocks;
 }
 
-TEST(WindowGroup, AHitEndsWhereItsLastWindowIsHeld) {
+TEST(WindowGroup, HitEndsAtTheLastHeldWindow) {
   WindowGroup group(2, 6);
   const auto prompt = blocks_from(0, 6);
   EXPECT_EQ(group.longest_hit(prompt), 0U);
@@ -30,13 +30,14 @@ TEST(WindowGroup, AHitEndsWhereItsLastWindowIsHeld) {
   EXPECT_EQ(group.longest_hit(prompt), 0U);
 }
 
-TEST(WindowGroup, ThereIsNoneWithoutAWindow) {
+TEST(WindowGroup, GroupWithoutWindowLimitsNothing) {
   const WindowGroup group(0, 0);
   EXPECT_EQ(group.longest_hit(blocks_from(0, 6)), 6U);
 }
 
-TEST(WindowGroup, AHybridCacheAnnouncesBothGroupsAndFindsWhatBothHold) {
-  PrefixCache cache({.block_size = 4, .blocks = 160, .window_blocks = 2});  // 10 with a window
+TEST(WindowGroup, HybridCacheFindsWhatBothGroupsHold) {
+  // The group with a window gets 10 of the blocks.
+  PrefixCache cache({.block_size = 4, .blocks = 160, .window_blocks = 2});
   const auto serve = [&](TokenId first, std::size_t tokens) {
     std::vector<TokenId> prompt(tokens);
     std::iota(prompt.begin(), prompt.end(), first);

@@ -9,14 +9,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// One engine's events: messages 0, 1, … with their number as payload.
+// Publishes the events of one engine, messages 0, 1, … with their number as payload.
 class Line {
  public:
   explicit Line(std::string_view fault = {}) {
     if (fault.empty()) return;
     EXPECT_TRUE(plan_.add(*parse_fault(fault)).ok());
   }
-  // True if the message is kept for replay.
+  // Returns true if the message is kept for replay.
   bool publish(std::uint8_t number) {
     EventMessage message{.sequence = number,
                          .payload = std::make_shared<const Bytes>(Bytes{number})};
@@ -44,14 +44,14 @@ class Line {
 
 using Order = std::vector<std::uint64_t>;
 
-TEST(EventFaults, WithoutFaultsEverythingGoesOutAtOnceAndInOrder) {
+TEST(EventFaults, SendsAllMessagesInOrderWithoutFaults) {
   Line line;
   line.publish_first(4);
   EXPECT_EQ(line.order(), (Order{0, 1, 2, 3}));
   EXPECT_EQ(line.faults().delivered(), 3U);
 }
 
-TEST(EventFaults, ADroppedMessageIsKeptForReplayUnlessItIsLost) {
+TEST(EventFaults, KeepsDroppedMessagesForReplayUnlessLost) {
   Line dropping("kind=drop,count=1");
   EXPECT_TRUE(dropping.publish(0));
   EXPECT_TRUE(dropping.publish(1));
@@ -62,20 +62,20 @@ TEST(EventFaults, ADroppedMessageIsKeptForReplayUnlessItIsLost) {
   EXPECT_EQ(losing.order(), Order{1});
 }
 
-TEST(EventFaults, ADuplicateComesTwiceInARow) {
+TEST(EventFaults, DuplicateFaultSendsMessageTwice) {
   Line line("kind=duplicate,count=1");
   line.publish_first(2);
   EXPECT_EQ(line.order(), (Order{0, 0, 1}));
 }
 
-TEST(EventFaults, AReorderedMessageComesAfterTheNext) {
+TEST(EventFaults, ReorderFaultSendsMessageAfterTheNext) {
   Line line("kind=reorder,count=1");
   line.publish_first(3);
   EXPECT_EQ(line.order(), (Order{1, 0, 2}));
   EXPECT_EQ(line.faults().delivered(), 2U);
 }
 
-TEST(EventFaults, AHeldMessageGoesOutWhenTheFaultsEnd) {
+TEST(EventFaults, FlushSendsTheHeldMessage) {
   Line line("kind=reorder,count=1");
   line.publish_first(1);
   EXPECT_EQ(line.order(), Order{});
@@ -84,7 +84,7 @@ TEST(EventFaults, AHeldMessageGoesOutWhenTheFaultsEnd) {
   EXPECT_EQ(line.order(), Order{0});
 }
 
-TEST(EventFaults, ADelayHoldsBackWhatFollowsToo) {
+TEST(EventFaults, DelayHoldsBackLaterMessagesToo) {
   Line line("kind=delay,count=1,ms=20");
   line.publish_first(2);
   EXPECT_EQ(line.order(), Order{});
@@ -94,7 +94,7 @@ TEST(EventFaults, ADelayHoldsBackWhatFollowsToo) {
   EXPECT_EQ(line.order(), (Order{0, 1, 2}));
 }
 
-TEST(EventFaults, ARestartLosesWhatIsHeldBack) {
+TEST(EventFaults, RestartLosesHeldMessages) {
   Line line("kind=delay,count=1,ms=20");
   line.publish_first(2);
   line.faults().forget();
@@ -104,7 +104,7 @@ TEST(EventFaults, ARestartLosesWhatIsHeldBack) {
   EXPECT_EQ(line.order(), Order{0});
 }
 
-TEST(EventFaults, GarbageReplacesThePayloadForReplayToo) {
+TEST(EventFaults, GarbageFaultReplacesThePayload) {
   Line line("kind=garbage,count=1");
   line.publish_first(2);
   EXPECT_EQ(line.order(), (Order{0, 1}));
@@ -112,7 +112,7 @@ TEST(EventFaults, GarbageReplacesThePayloadForReplayToo) {
   EXPECT_EQ(line.payloads()[1], Bytes{1});
 }
 
-TEST(EventFaults, TheSameSeedStrikesTheSameMessages) {
+TEST(EventFaults, EqualSeedsStrikeTheSameMessages) {
   Line a("kind=drop,p=0.3");
   Line b("kind=drop,p=0.3");
   a.publish_first(200);
@@ -123,7 +123,7 @@ TEST(EventFaults, TheSameSeedStrikesTheSameMessages) {
   EXPECT_EQ(a.plan().struck("drop"), 200 - a.order().size());
 }
 
-TEST(EventFaults, SmallerBlocksKeepTheTokensAndTheLastHash) {
+TEST(EventFaults, SmallerBlocksKeepTokensAndLastHash) {
   core::BlockStored event;
   event.hashes.resize(2);
   event.hashes[0].back() = 10;
@@ -157,7 +157,7 @@ core::BlockStored store_of(std::uint8_t last_byte) {
   return event;
 }
 
-// Last bytes of the hashes that are withdrawn when the engine evicts one copy of this block.
+// Evicts one copy of a block. Returns the last bytes of the hashes that the engine then removes.
 std::vector<int> withdrawn(EventFaults& faults, std::uint8_t last_byte) {
   core::BlockRemoved event;
   event.hash.back() = last_byte;
@@ -170,7 +170,7 @@ std::vector<int> withdrawn(EventFaults& faults, std::uint8_t last_byte) {
   return hashes;
 }
 
-TEST(EventFaults, AnEngineWithSmallerBlocksWithdrawsAllThatItAnnounced) {
+TEST(EventFaults, SmallerBlocksAreAllRemovedAgain) {
   Line line;
   std::vector<core::KvEvent> before{store_of(50)};
   line.faults().distort(0, before);
@@ -191,7 +191,7 @@ TEST(EventFaults, AnEngineWithSmallerBlocksWithdrawsAllThatItAnnounced) {
   EXPECT_EQ(withdrawn(line.faults(), 30), std::vector{30}) << "of the life before the restart";
 }
 
-TEST(FaultPlan, ListsWhatStruckFromANumberOn) {
+TEST(FaultPlan, ListsStrikesFromASequenceNumber) {
   Line line("kind=drop,count=2");
   line.publish_first(3);
   const std::string all = line.plan().to_json(0);

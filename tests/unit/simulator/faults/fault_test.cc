@@ -14,7 +14,7 @@ std::string refusal_of(std::string_view text) {
   return fault.ok() ? "" : fault.error().message;
 }
 
-TEST(Fault, EveryFieldIsReadAndWrittenAgain) {
+TEST(Fault, ReadsAndWritesEveryField) {
   const auto fault = parse_fault("kind=drop,p=0.25,engine=3,count=7,ms=20,after=2,lost=true");
   ASSERT_TRUE(fault.ok());
   EXPECT_EQ(fault->kind, FaultKind::Drop);
@@ -27,7 +27,7 @@ TEST(Fault, EveryFieldIsReadAndWrittenAgain) {
   EXPECT_EQ(to_json(*again), to_json(*fault));
 }
 
-TEST(Fault, EveryKindIsKnownByItsName) {
+TEST(Fault, ParsesEveryKindByName) {
   for (const std::string name :
        {"drop", "duplicate", "reorder", "delay", "restart", "forget", "die-midstream", "stall",
         "status500", "garbage", "wrong-block-size", "cut-replay", "slow-probe"}) {
@@ -37,7 +37,7 @@ TEST(Fault, EveryKindIsKnownByItsName) {
   }
 }
 
-TEST(Fault, OneOfSomeRequestsIsReadAndWrittenAgain) {
+TEST(Fault, ReadsAndWritesTheRequestPrefix) {
   const auto fault = parse_fault("kind=restart,p=1,request=poison-");
   ASSERT_TRUE(fault.ok());
   EXPECT_EQ(fault->request, "poison-");
@@ -54,12 +54,12 @@ TEST(Fault, StrikesOnlyTheRequestsThatItNames) {
   EXPECT_TRUE(plan.draw(FaultKind::Status500, {.request = "poison-2", .sequence = {}}));
 }
 
-TEST(Fault, GarbageIsOfEventsUnlessItsTargetIsHttp) {
+TEST(Fault, GarbageTargetsEventsByDefault) {
   EXPECT_EQ(parse_fault("kind=garbage")->kind, FaultKind::GarbageEvents);
   EXPECT_EQ(parse_fault("target=http,kind=garbage")->kind, FaultKind::GarbageHttp);
 }
 
-TEST(Fault, ARefusalNamesTheFieldAndWhatItMayBe) {
+TEST(Fault, RefusalNamesFieldAndAllowedValues) {
   EXPECT_EQ(refusal_of("p=1"), "fault: kind is missing");
   EXPECT_NE(refusal_of("kind=flood").find("known are drop, duplicate"), std::string::npos);
   EXPECT_EQ(refusal_of("kind=drop,p=1.5"), "fault: p must be within 0 … 1");

@@ -13,7 +13,7 @@ namespace {
 const std::string kVision =
     R"({"model_type":"qwen2_vl","image_token_id":7,"video_token_id":8,"vision_config":{}})";
 
-// A model directory of the test's own.
+// Each test has its own model directory.
 class CheckpointTest : public testing::Test {
  protected:
   CheckpointTest() : directory_(testing::TempDir() + "sl_checkpoint") {
@@ -35,7 +35,7 @@ class CheckpointTest : public testing::Test {
   std::string directory_;
 };
 
-TEST_F(CheckpointTest, TakesTheImageProcessorsSettingsWhereTransformersLooks) {
+TEST_F(CheckpointTest, ReadsImageSettingsFromTheFilesOfTransformers) {
   write("config.json", kVision);
   write("preprocessor_config.json", "{}");
   EXPECT_EQ(read()->images->longest_edge, 1'003'520U);
@@ -51,7 +51,7 @@ TEST_F(CheckpointTest, TakesTheImageProcessorsSettingsWhereTransformersLooks) {
   EXPECT_EQ(read()->images->patch_size, 14U);
 }
 
-TEST_F(CheckpointTest, RefusalsNameTheFile) {
+TEST_F(CheckpointTest, RefusalNamesTheFile) {
   EXPECT_NE(refusal().find("has no config.json"), std::string::npos);
   write("config.json", "[]");
   EXPECT_TRUE(refusal().starts_with("config.json: ")) << refusal();
@@ -65,7 +65,7 @@ TEST_F(CheckpointTest, RefusalsNameTheFile) {
   }
 }
 
-TEST_F(CheckpointTest, TellsModelsWithoutMediaFromThoseThatItDoesNotKnow) {
+TEST_F(CheckpointTest, DistinguishesTextModelsFromUnknownMediaModels) {
   write("config.json", R"({"model_type":"qwen3"})");
   EXPECT_FALSE(read()->takes_media);
   write("config.json", R"({"model_type":"llava","vision_config":{}})");
@@ -73,7 +73,7 @@ TEST_F(CheckpointTest, TellsModelsWithoutMediaFromThoseThatItDoesNotKnow) {
   EXPECT_FALSE(read()->images);
 }
 
-TEST_F(CheckpointTest, ReadsTheLengthAndTheTextsOfATokenizer) {
+TEST_F(CheckpointTest, ReadsLengthAndTemplateOfTheTokenizer) {
   write("config.json",
         R"({"model_type":"a","max_position_embeddings":40960,"rope_scaling":{"rope_type":"yarn",)"
         R"("factor":4.0,"original_max_position_embeddings":32768}})");

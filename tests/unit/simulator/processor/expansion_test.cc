@@ -45,7 +45,7 @@ std::vector<Item> items_of(const json::Value& sizes, const Checkpoint& checkpoin
   return items;
 }
 
-TEST(Expansion, EveryIdIsThatOfTheHuggingFaceProcessors) {
+TEST(Expansion, TokensEqualTheHuggingFaceProcessors) {
   const std::pair<const char*, const char*> tables[] = {{"qwen2_vl", "qwen2-vl"},
                                                         {"qwen2_vl_max1003520", "tiny-qwen2-vl"},
                                                         {"qwen2_5_vl", "qwen2_5-vl"},
@@ -74,7 +74,7 @@ TEST(Expansion, EveryIdIsThatOfTheHuggingFaceProcessors) {
   }
 }
 
-TEST(Expansion, EachPlaceholderBecomesTheNextItemOfItsKind) {
+TEST(Expansion, PlaceholderBecomesTheNextItemOfItsKind) {
   const auto prompt = expand({1, kImage, 2, kImage, kVideo, 3},
                              {{kImage, 2}, {kVideo, 1}, {kImage, 3}}, {kImage, kVideo});
   ASSERT_TRUE(prompt.ok());
@@ -85,13 +85,14 @@ TEST(Expansion, EachPlaceholderBecomesTheNextItemOfItsKind) {
   EXPECT_EQ(prompt->runs[1].length, 3U);
 }
 
-TEST(Expansion, WhateverIsLeftOverIsRefused) {
+TEST(Expansion, RefusesLeftoverItemsAndPlaceholders) {
   const std::vector<Item> one{{kImage, 2}};
   EXPECT_FALSE(expand({1, kImage, kImage}, one, {kImage, kVideo}).ok());
   EXPECT_FALSE(expand({1, 2}, one, {kImage, kVideo}).ok());
   EXPECT_FALSE(expand({1, kImage}, {}, {kImage, kVideo}).ok());
   EXPECT_FALSE(expand({kImage, kVideo}, one, {kImage, kVideo}).ok());
-  EXPECT_TRUE(expand({kImage, kVideo}, one, {kImage}).ok());  // an ordinary token of that model
+  // Here kVideo is an ordinary token of the model.
+  EXPECT_TRUE(expand({kImage, kVideo}, one, {kImage}).ok());
   EXPECT_TRUE(expand({1, 2}, {}, {kImage, kVideo}).ok());
 }
 

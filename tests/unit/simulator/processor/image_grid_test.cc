@@ -27,7 +27,7 @@ std::vector<std::uint32_t> numbers_of(const json::Value& list) {
   return numbers;
 }
 
-TEST(ImageGrid, PatchesAreThoseOfTheHuggingFaceProcessors) {
+TEST(ImageGrid, PatchesEqualTheHuggingFaceProcessors) {
   const std::pair<const char*, const char*> tables[] = {{"qwen2_vl", "qwen2-vl"},
                                                         {"qwen2_vl_max1003520", "tiny-qwen2-vl"},
                                                         {"qwen2_5_vl", "qwen2_5-vl"},
@@ -59,7 +59,7 @@ TEST(ImageGrid, PatchesAreThoseOfTheHuggingFaceProcessors) {
   }
 }
 
-TEST(ImageGrid, TokensAreThoseOfTheEngine) {
+TEST(ImageGrid, TokenCountsEqualTheEngine) {
   const std::pair<const char*, const char*> families[] = {{"qwen2-vl-12845056", "qwen2-vl"},
                                                           {"qwen2-vl-1003520", "tiny-qwen2-vl"},
                                                           {"qwen2.5-vl", "qwen2_5-vl"},
@@ -83,7 +83,7 @@ TEST(ImageGrid, TokensAreThoseOfTheEngine) {
   }
 }
 
-TEST(ImageGrid, SidesMoreThanTwoHundredTimesApartAndEmptyOnesAreRefused) {
+TEST(ImageGrid, RefusesEmptyAndVeryLongImages) {
   EXPECT_TRUE(grid_of({}, {.width = 2000, .height = 10}).ok());
   for (const PictureSize size : {PictureSize{2001, 10}, {10, 2001}, {0, 10}, {10, 0}, {0, 0}}) {
     const auto grid = grid_of({}, size);

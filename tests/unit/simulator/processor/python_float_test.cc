@@ -15,10 +15,10 @@ double value_of(const PythonFloat& a) {
   return std::ldexp(static_cast<double>(a.digits), a.exponent);
 }
 
-// Of any length up to 53 binary digits, so that it is a double.
+// Returns an integer of 1 to 53 binary digits, which a double holds exactly.
 std::uint64_t random_int(Rng& rng) { return (rng.next() >> (11 + rng.below(52))) + 1; }
 
-TEST(PythonFloat, IsTheMachinesDouble) {
+TEST(PythonFloat, EqualsTheMachineDouble) {
   Rng rng(5);
   for (int round = 0; round < 20'000; ++round) {
     const std::uint64_t a = random_int(rng);
@@ -37,8 +37,8 @@ TEST(PythonFloat, IsTheMachinesDouble) {
   }
 }
 
-// Python divides ints of any length exactly and rounds once.
-TEST(PythonFloat, LongIntsAreRoundedOnceAfterTheDivision) {
+// Python divides ints of any length exactly and then rounds once.
+TEST(PythonFloat, RoundsOnceAfterLongDivision) {
   EXPECT_EQ(value_of(true_division(14'039'951'777'573'604'343U, 12'845'056)),
             0x1.fcfa96deac1e3p+39);
   EXPECT_EQ(value_of(true_division(9'626'328'034'027'341'648U, 1'003'520)), 0x1.172e286d0ecdep+43);

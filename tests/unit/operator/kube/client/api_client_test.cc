@@ -32,7 +32,7 @@ std::set<std::string> names_of(const Answer<List>& list) {
   return names;
 }
 
-TEST(ListAll, GivesWhatIsOnAllPagesAsItWasAtTheFirst) {
+TEST(ListAll, ListsAllPagesAtTheVersionOfTheFirst) {
   fakes::FakeApiServer server;
   make(server, 7);
   const std::string version = std::to_string(server.version());

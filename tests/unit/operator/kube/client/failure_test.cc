@@ -24,7 +24,7 @@ TEST(Failure, SaysWhatAStatusObjectSays) {
   EXPECT_EQ(error.message, "API server: Conflict: Apply failed");
 }
 
-TEST(Failure, TheReasonTellsApartWhatHasOneCode) {
+TEST(Failure, ReasonsDistinguishEqualCodes) {
   struct Case {
     int code;
     std::string reason;

@@ -51,7 +51,7 @@ class CredentialsTest : public testing::Test {
   int runs_ = 0;
 };
 
-TEST_F(CredentialsTest, ATokenIsReadAgainTenSecondsBeforeAMinuteIsOver) {
+TEST_F(CredentialsTest, ReadsATokenAgainAfterFiftySeconds) {
   files_["token"] = "one\n";
   Credentials credentials = make(with_token_file());
   EXPECT_EQ(bearer(credentials), "Bearer one");
@@ -84,7 +84,7 @@ TEST_F(CredentialsTest, ATokenThatNeverCouldBeReadIsAnError) {
   EXPECT_EQ(bearer(credentials), "error: the token is not one line of text");
 }
 
-TEST_F(CredentialsTest, ARefusedTokenIsReadAgainUnlessItIsNewerThanTheRequest) {
+TEST_F(CredentialsTest, ReadsARefusedTokenAgainUnlessNewerThanTheRequest) {
   files_["token"] = "one";
   Credentials credentials = make(with_token_file());
   EXPECT_EQ(bearer(credentials), "Bearer one");
@@ -109,7 +109,7 @@ TEST_F(CredentialsTest, MaterialIsTheSameObjectUntilAFileChanges) {
   EXPECT_NE(credentials.present()->tls, first);
 }
 
-TEST_F(CredentialsTest, APluginRunsOnceUntilItsCredentialIsOverOrRefused) {
+TEST_F(CredentialsTest, PluginRunsOnceUntilExpiryOrRefusal) {
   Connection connection;
   connection.user.exec.emplace();
   connection.user.exec->api_version = "client.authentication.k8s.io/v1";

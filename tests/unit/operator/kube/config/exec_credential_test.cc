@@ -22,7 +22,7 @@ std::string problem(const std::string& text) {
   return parsed.ok() ? "" : parsed.error().message;
 }
 
-TEST(ExecPlugin, SeesItsEnvironmentAndWhatItIsTold) {
+TEST(ExecPlugin, GetsItsEnvironmentAndExecInfo) {
   const auto text = run_plugin(shell("echo $MINE $KUBERNETES_EXEC_INFO; cat"), "told");
   ASSERT_TRUE(text.ok()) << text.error().message;
   EXPECT_EQ(*text, "yes told\n");
@@ -51,7 +51,7 @@ TEST(ExecPlugin, ThatPrintsForEverIsStopped) {
   EXPECT_NE(text.error().message.find("too much"), std::string::npos);
 }
 
-TEST(ExecCredential, IsRefusedUnlessItIsWholeAndOfItsVersion) {
+TEST(ExecCredential, RefusesAnIncompleteOrOtherVersion) {
   constexpr const char* kHead =
       R"({"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential")";
   EXPECT_EQ(problem(std::string(kHead) + R"(,"status":{"token":"t"}})"), "");

@@ -115,7 +115,7 @@ TEST(Kubeconfig, TextThatIsNoneIsAnErrorWithItsLine) {
   EXPECT_TRUE(parse_kubeconfig("clusters: text\nusers: [a, {name: b}]\ncontexts: {}", "/").ok());
 }
 
-TEST(Kubeconfig, FilesThatDoNotExistAreLeftOutButOneMustExist) {
+TEST(Kubeconfig, IgnoresMissingFilesButNeedsOne) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("kubeconfig_test." + std::to_string(::getpid()));
   std::filesystem::create_directories(directory);

@@ -27,13 +27,13 @@ ElectionOptions options_of(const std::string& identity) {
   return {.lease = kLease, .identity = identity};
 }
 
-// A candidate and its own view of time, against a fake server.
+// A candidate with its own time, against a fake server.
 class Candidate {
  public:
   Candidate(const std::string& identity, fakes::FakeApiServer& server, std::uint64_t seed)
       : server_(server), election_(options_of(identity), seed) {}
 
-  // Does what it wants, until it wants to wait. Whether it has lost.
+  // Does what the election wants, until it wants to wait. Returns whether it has lost.
   bool act(Instant now) {
     for (int i = 0; i < 8; ++i) {
       const Want want = election_.next(now, WallTime(now.time_since_epoch()));
@@ -70,7 +70,7 @@ Value lease_of(const fakes::FakeApiServer& server) {
   return server.find(lease_resource(), kLease).value_or(Value());
 }
 
-TEST(Election, TheFirstCandidateMakesTheLeaseAndRenewsItInOneRequest) {
+TEST(Election, FirstCandidateCreatesAndRenewsTheLease) {
   fakes::FakeApiServer server;
   Candidate a("a", server, 1);
   EXPECT_FALSE(a.act(kStart));
@@ -87,7 +87,7 @@ TEST(Election, TheFirstCandidateMakesTheLeaseAndRenewsItInOneRequest) {
   EXPECT_TRUE(a.leads(kStart + seconds(11)));
 }
 
-TEST(Election, AnotherTakesOverOnlyAfterTheLeaseWasSeenUnchangedForItsWholeTime) {
+TEST(Election, TakesOverOnlyAfterSeeingTheLeaseUnchanged) {
   fakes::FakeApiServer server;
   Candidate a("a", server, 1);
   Candidate b("b", server, 2);
@@ -103,7 +103,7 @@ TEST(Election, AnotherTakesOverOnlyAfterTheLeaseWasSeenUnchangedForItsWholeTime)
   EXPECT_EQ(lease_of(server).at({"spec", "holderIdentity"}).text(), "b");
 }
 
-TEST(Election, ALeaderThatIsCutOffGivesUpBeforeOthersTakeOver) {
+TEST(Election, DisconnectedLeaderResignsBeforeOthersTakeOver) {
   fakes::FakeApiServer server;
   Candidate a("a", server, 1);
   EXPECT_FALSE(a.act(kStart));
@@ -129,7 +129,7 @@ TEST(Election, ALeaderThatWasHeldUpLosesWithoutAskingAnybody) {
   EXPECT_EQ(server.calls().size(), calls);
 }
 
-TEST(Election, ARenewalThatMeetsAChangedLeaseReadsItAndGoesOn) {
+TEST(Election, RenewalReadsAChangedLeaseAndContinues) {
   fakes::FakeApiServer server;
   Candidate a("a", server, 1);
   EXPECT_FALSE(a.act(kStart));
@@ -167,8 +167,8 @@ TEST(Election, SettingsThatCannotWorkAreRefused) {
   EXPECT_FALSE(check(options_of("")).ok());
 }
 
-// Three candidates for ten minutes; requests fail, candidates stand still, each at random. How
-// often another one led.
+// Three candidates for ten minutes. At random, requests fail and candidates pause. Returns how
+// often the leader changed.
 std::size_t lead_in_turns(std::uint64_t seed) {
   std::size_t changes = 0;
   Rng rng(seed);
@@ -196,7 +196,7 @@ std::size_t lead_in_turns(std::uint64_t seed) {
       if (rng.below(100) == 0) held = now + seconds(rng.below(30));
       candidate->is_cut_off = rng.below(4) == 0;
       if (now >= held && candidate->act(now)) {
-        // Its process ends and another one starts.
+        // Its process ends, and another one starts.
         candidate = std::make_unique<Candidate>(
             "c" + std::to_string(i) + std::to_string(rng.next()), server, rng.next());
       }

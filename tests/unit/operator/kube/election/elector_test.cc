@@ -23,7 +23,7 @@ Elector::Options options_of(const std::string& identity, std::atomic<bool>& has_
           .seed = 1};
 }
 
-TEST(Elector, LeadsUntilItsLeaseIsInDoubtWhateverItsThreadDoes) {
+TEST(Elector, LeadsOnlyUntilItsLeaseIsInDoubt) {
   fakes::FakeApiServer server;
   runtime::Metrics metrics;
   test::ManualClock clock;

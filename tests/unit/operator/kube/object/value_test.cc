@@ -15,7 +15,7 @@ Value parsed(const std::string& text) {
   return list.ok() ? list->items().at(0) : Value();
 }
 
-TEST(Value, TextsOfAnyOrderOfMembersAreOneValueAndOneText) {
+TEST(Value, AnyOrderOfMembersGivesOneValueAndText) {
   const Value left = parsed(R"({"b":[1,{"y":null,"x":true}],"a":"\n"})");
   const Value right = parsed(R"( {"a" : "\n", "b" : [1, {"x":true,"y":null}] } )");
   EXPECT_EQ(left, right);

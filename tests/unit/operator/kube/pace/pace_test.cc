@@ -55,7 +55,7 @@ TEST(Backoff, JitterOnlyMakesWaitsLonger) {
   EXPECT_GT(most - least, seconds(25));
 }
 
-TEST(Backoff, AfterAQuietTimeItStartsAnew) {
+TEST(Backoff, QuietTimeResetsTheWait) {
   Rng rng(1);
   Backoff backoff({.first = seconds(1), .max = seconds(30), .reset_after = minutes(2)});
   for (int i = 0; i < 6; ++i) static_cast<void>(backoff.next(kStart, rng));

@@ -39,7 +39,7 @@ TEST(WorkQueue, WhatIsAddedTwiceIsTakenOnce) {
   EXPECT_EQ(taken(queue, kStart), "-");
 }
 
-TEST(WorkQueue, WhatIsWorkedOnIsNotTakenAgainBeforeItIsDone) {
+TEST(WorkQueue, ItemIsNotTakenAgainBeforeItIsDone) {
   WorkQueue queue;
   queue.add(kA, kStart);
   EXPECT_EQ(taken(queue, kStart), "a");
@@ -69,7 +69,7 @@ TEST(WorkQueue, OfSeveralTimesTheEarliestCounts) {
   EXPECT_EQ(queue.next_ready(), std::nullopt);
 }
 
-TEST(WorkQueue, FailuresOfAnItemDoubleItsWaitUntilItIsForgotten) {
+TEST(WorkQueue, FailuresDoubleTheWaitUntilForget) {
   WorkQueue queue;
   std::vector<std::int64_t> waits;
   for (int i = 0; i < 20; ++i) {
@@ -99,7 +99,7 @@ TEST(WorkQueue, AChangeEndsALongWait) {
 
 enum class Changes { BeforeWork, DuringWork };
 
-// How often an item is tried within 100 s that always fails, and that changes before or during the
+// How often an item that always fails is tried within 100 s, if it changes before or during the
 // work.
 int tries_of_failing(WorkQueue& queue, Changes changes) {
   int tries = 0;
@@ -114,7 +114,7 @@ int tries_of_failing(WorkQueue& queue, Changes changes) {
   return tries;
 }
 
-TEST(WorkQueue, AnItemWhoseFailuresChangeWhatItLooksAtIsTriedTwiceASecondAtMost) {
+TEST(WorkQueue, SelfChangingFailuresRetryAtMostTwiceASecond) {
   WorkQueue queue;
   for (int i = 0; i < 20; ++i) queue.add_rate_limited(kA, kStart);
   const int tries = tries_of_failing(queue, Changes::BeforeWork);
@@ -122,7 +122,7 @@ TEST(WorkQueue, AnItemWhoseFailuresChangeWhatItLooksAtIsTriedTwiceASecondAtMost)
   EXPECT_LE(tries, 200);
 }
 
-TEST(WorkQueue, AChangeDuringWorkThatFailsDoesNotHaveItTriedAtOnce) {
+TEST(WorkQueue, ChangeDuringFailingWorkDoesNotRetryImmediately) {
   WorkQueue queue;
   queue.add(kA, kStart);
   const int tries = tries_of_failing(queue, Changes::DuringWork);
@@ -141,7 +141,7 @@ TEST(WorkQueue, AChangeDuringWorkThatSucceedsHasItTakenAgain) {
   EXPECT_EQ(taken(queue, kStart), "a");
 }
 
-TEST(WorkQueue, AFailureWaitsAtLeastAsLongAsItIsToldTo) {
+TEST(WorkQueue, FailureWaitsAtLeastTheGivenTime) {
   WorkQueue queue;
   queue.add_rate_limited(kA, kStart, std::chrono::seconds(7));
   EXPECT_EQ(queue.next_ready(), kStart + std::chrono::seconds(7));
@@ -155,7 +155,7 @@ TEST(WorkQueue, FailuresOfAllItemsTogetherAreSlowedDown) {
   EXPECT_EQ(ready, 110);
 }
 
-TEST(WorkQueue, TellsWhatIsUnderWay) {
+TEST(WorkQueue, ReportsTheWorkUnderWay) {
   WorkQueue queue;
   queue.add(kA, kStart);
   queue.add(kB, kStart);
@@ -166,7 +166,7 @@ TEST(WorkQueue, TellsWhatIsUnderWay) {
   EXPECT_EQ(unfinished.longest, seconds(5));
 }
 
-// The same in the plainest way: lists that are searched.
+// The same queue in the simplest form: lists that are searched.
 class NaiveQueue {
  public:
   void add(const Key& item) {

@@ -74,7 +74,7 @@ TEST(EventSeries, NotesAndSeriesAreBounded) {
     static_cast<void>(
         series.on_happening(kStart + seconds(1), wall(kStart), scaled(std::to_string(i))));
   }
-  // The first was forgotten.
+  // The first series was dropped.
   EXPECT_TRUE(series.on_happening(kStart + seconds(2), wall(kStart), scaled("a"))->is_new);
 }
 

@@ -49,14 +49,14 @@ WantWatch want_watch(Reflector& reflector, Instant now) {
   return watch != nullptr ? *watch : WantWatch{};
 }
 
-// How long it waits before what comes next; zero: it does not.
+// How long it waits before its next step. Zero: it does not wait.
 Duration waits(Reflector& reflector, Instant now) {
   const Want want = reflector.next(now);
   const auto* wait = std::get_if<WantWait>(&want);
   return wait != nullptr ? wait->until - now : Duration::zero();
 }
 
-// One that has listed at version 10 and watches.
+// A reflector that has listed at version 10 and watches.
 Reflector watching(Instant now) {
   Reflector reflector({}, 1);
   static_cast<void>(reflector.next(now));
@@ -66,7 +66,7 @@ Reflector watching(Instant now) {
   return reflector;
 }
 
-TEST(Reflector, ListsWhatTheServerHasAtHandAndThenWatchesFromThere) {
+TEST(Reflector, ListsTheCachedStateAndWatchesFromThere) {
   Reflector reflector({}, 1);
   const WantList list = want_list(reflector, kStart);
   EXPECT_EQ(list.resource_version, "0");
@@ -104,7 +104,7 @@ TEST(Reflector, ExpiredPagesAreListedOnceMoreInOnePiece) {
   EXPECT_EQ(change->objects.size(), 1U);
 }
 
-TEST(Reflector, AListThatIsMoreThanWeReadComesInPagesFromThenOn) {
+TEST(Reflector, TooLargeListSwitchesToPages) {
   Reflector reflector({}, 1);
   static_cast<void>(reflector.next(kStart));
   reflector.on_list_failed(kStart, fakes::api_failure(Reason::LimitExceeded, "too long"));
@@ -151,7 +151,7 @@ TEST(Reflector, BookmarksAndEventsMoveTheVersionOn) {
   EXPECT_EQ(reflector.resource_version(), "21");
 }
 
-TEST(Reflector, AWatchThatEndsIsOpenedAgainAtOnceAtTheLastVersion) {
+TEST(Reflector, EndedWatchReopensAtTheLastVersion) {
   Reflector reflector = watching(kStart);
   static_cast<void>(reflector.on_event(kStart, "ADDED", pod("a", 12)));
   reflector.on_watch_ended(kStart + minutes(6), {});
@@ -163,7 +163,7 @@ TEST(Reflector, AWatchThatEndsIsOpenedAgainAtOnceAtTheLastVersion) {
   EXPECT_EQ(want_watch(reflector, kStart + minutes(7)).resource_version, "12");
 }
 
-TEST(Reflector, AWatchThatEndsAtOnceWithoutAnEventCountsAsAFailure) {
+TEST(Reflector, ShortWatchWithoutEventsCountsAsAFailure) {
   Reflector reflector = watching(kStart);
   reflector.on_watch_ended(kStart + milliseconds(900), {});
   const Duration wait = waits(reflector, kStart + milliseconds(900));
@@ -171,7 +171,7 @@ TEST(Reflector, AWatchThatEndsAtOnceWithoutAnEventCountsAsAFailure) {
   EXPECT_EQ(want_list(reflector, kStart + milliseconds(900) + wait).resource_version, "10");
 }
 
-TEST(Reflector, AServerThatIsAwayOrBusyIsNotAskedForAList) {
+TEST(Reflector, BusyOrAbsentServerGetsNoList) {
   for (const Reason reason : {Reason::ConnectionRefused, Reason::TooManyRequests}) {
     Reflector reflector = watching(kStart);
     reflector.on_watch_ended(kStart + minutes(5), {});
@@ -215,7 +215,7 @@ TEST(Reflector, AVersionOfTheFutureIsListedAsTheNewest) {
   EXPECT_EQ(want_list(reflector, later).resource_version, "");
 }
 
-TEST(Reflector, ErrorsOfABusyServerInTheStreamLeadToAnotherWatch) {
+TEST(Reflector, BusyErrorsInTheStreamReopenTheWatch) {
   Reflector reflector = watching(kStart);
   EXPECT_TRUE(reflector.on_event(kStart, "ERROR", status(429, "TooManyRequests")).is_watch_over);
   const Instant later = kStart + waits(reflector, kStart);

@@ -35,7 +35,7 @@ StoreChange change(StoreChange::What what, std::vector<Value> objects) {
   return {what, std::move(objects)};
 }
 
-TEST(Store, AListTellsOfWhatVanishedUnseen) {
+TEST(Store, ListReportsObjectsThatVanished) {
   Store store;
   EXPECT_EQ(store.apply(change(StoreChange::What::Replace, {pod("a", "1"), pod("b", "2")})).size(),
             2U);
@@ -73,8 +73,7 @@ TEST(Store, ObjectsAreFoundByWhatTheyAreIndexedBy) {
   EXPECT_EQ(store.get({"s", "c"}), nullptr);
 }
 
-// A reflector, its store and a fake server that fails at random, on one thread and a clock that
-// jumps.
+// A reflector, its store and a fake server that fails at random, on one thread. The clock jumps.
 class Trial {
  public:
   explicit Trial(std::uint64_t seed) : rng_(seed), reflector_(rules(), seed) {
@@ -99,7 +98,7 @@ class Trial {
     }
   }
 
-  // Without further trouble, the copy becomes what the server has.
+  // Without further failures, the copy becomes equal to the server.
   void expect_converges() {
     is_calm_ = true;
     for (int i = 0; i < 300; ++i) {
@@ -156,7 +155,7 @@ class Trial {
   }
 
   void read() {
-    // A watch that a failing server never notices closing.
+    // A watch whose end a failing server never notices.
     if (!is_calm_ && rng_.below(30) == 0) {
       watch_.reset();
       return reflector_.on_watch_ended(now_, fakes::api_failure(Reason::Unreachable, "cut"));
@@ -192,7 +191,7 @@ class Trial {
   Reflector reflector_;
   Store store_;
   std::unique_ptr<client::Watch> watch_;
-  std::map<Key, Value> told_;  // what whoever is told of changes believes
+  std::map<Key, Value> told_;  // the state that a reader of the changes has
   Instant now_{std::chrono::hours(1)};
   bool is_calm_ = false;
 };

@@ -28,7 +28,7 @@ Failure failed(Reason reason, bool is_unknown) {
   return failure;
 }
 
-// Gives the answers of a list, one after the other, and notes what was asked.
+// Gives the answers of a list, one after the other, and records the requests.
 class FakeTransport : public Transport {
  public:
   Answer<HttpAnswer> exchange(const HttpRequest& request, Duration) override {
@@ -132,7 +132,7 @@ TEST_F(RestClientTest, ABusyServerIsAskedAgainWhenItSays) {
   EXPECT_EQ(waits_, (std::vector<Duration>{seconds(3), seconds(1)}));
 }
 
-TEST_F(RestClientTest, ALongWaitIsLeftToTheCallerWhoHasOthersToLookAfter) {
+TEST_F(RestClientTest, LeavesALongWaitToTheCaller) {
   transport_.answers = {HttpAnswer{429, "", seconds(6)}};
   const auto made = create();
   ASSERT_TRUE(failed(made, Reason::TooManyRequests));
@@ -147,7 +147,7 @@ TEST_F(RestClientTest, AnAnswerOfTooManyValuesIsTooLong) {
   EXPECT_TRUE(failed(client_.list(kPods, {}), Reason::LimitExceeded));
 }
 
-TEST_F(RestClientTest, AfterTenTimesItIsGivenUp) {
+TEST_F(RestClientTest, StopsAfterTenRetries) {
   for (int i = 0; i < 20; ++i) transport_.answers.push_back(HttpAnswer{429, "", seconds(1)});
   EXPECT_TRUE(failed(create(), Reason::TooManyRequests));
   EXPECT_EQ(transport_.requests.size(), 11U);

@@ -64,7 +64,7 @@ class AuditTest : public testing::Test {
     const auto at = text.find("\nsightline_" + series);
     return at == std::string::npos ? -1 : std::stod(text.substr(text.find("} ", at) + 2));
   }
-  // Waits until the metric stands so in the exposition.
+  // Waits until the exposition has this line.
   testing::AssertionResult shows(const std::string& line) const {
     return test::eventually([&] { return metrics.scrape().find(line) != std::string::npos; })
                ? testing::AssertionSuccess()
@@ -76,7 +76,7 @@ class AuditTest : public testing::Test {
            cause + "\"} " + std::to_string(count);
   }
 
-  // Everything is applied at every moment, unless a test says otherwise.
+  // By default all events are applied at every moment.
   [[nodiscard]] std::optional<operations::CacheFacts> facts() const {
     const std::lock_guard lock(mutex);
     if (caught_up_always && told) told->caught_up = system_clock().now();
@@ -87,7 +87,7 @@ class AuditTest : public testing::Test {
     caught_up_always = false;
     told = now;
   }
-  // Both claims of a row that would have an engine learned anew.
+  // The two wrong claims after which the audit makes the router learn an engine again.
   void go_wrong_twice() {
     for (int i = 0; i < 2; ++i) audit.compare(answered(32, 0));
   }
@@ -133,7 +133,7 @@ TEST_F(AuditTest, APredictionThatHoldsIsCountedAndNothingElseHappens) {
   EXPECT_EQ(audit.tally(kEngine).equal, 1U);
 }
 
-TEST_F(AuditTest, TwoUnexplainedClaimsInARowHaveTheEngineLearnedAnew) {
+TEST_F(AuditTest, TwoUnexplainedClaimsInARowRelearnTheEngine) {
   audit.compare(answered(32, 16));
   audit.compare(answered(32, 0));
   EXPECT_EQ(relearns.pop(), Relearn::FromReplay);
@@ -161,7 +161,7 @@ TEST_F(AuditTest, AnotherPromptThanOursNeverStrikesAnEngine) {
   EXPECT_EQ(audit.tally(kEngine).unexplained, 0U);
 }
 
-TEST_F(AuditTest, AnAnswerAboutAnotherPromptDoesNotEndARowOfStrikes) {
+TEST_F(AuditTest, AnswerToAnotherPromptKeepsTheStrikes) {
   audit.compare(answered(32, 0));
   Answered other = answered(32, 32);
   other.same_prompt = false;
@@ -202,17 +202,17 @@ TEST_F(AuditTest, UnderPredictionsAreCountedByTheirCause) {
   EXPECT_EQ(audit.tally(kEngine).under, 7U);
 }
 
-TEST_F(AuditTest, AnEngineThatTellsNoCountIsNotJudgedAndThatIsSeen) {
+TEST_F(AuditTest, EngineWithoutCountsIsVisiblyNotJudged) {
   for (int i = 0; i < 3; ++i) audit.compare(answered(32, std::nullopt));
   EXPECT_TRUE(shows("sightline_predictions_total{worker=\"a\",result=\"untold\"} 3"));
   EXPECT_EQ(audit.tally(kEngine).untold, 3U);
   EXPECT_EQ(audit.tally(kEngine).over, 0U);
 }
 
-TEST_F(AuditTest, AnEngineThatLeavesItsCountOutWhereNothingWasReusedIsJudgedByThat) {
+TEST_F(AuditTest, MissingCountMeansZeroForEnginesThatOmitZero) {
   Answered silent = answered(32, std::nullopt);
   silent.leaves_zero_out = true;
-  audit.compare(silent);  // it may not tell counts at all
+  audit.compare(silent);  // it may not report counts at all
   EXPECT_EQ(audit.tally(kEngine).untold, 1U);
   audit.compare(answered(32, 32));
   audit.compare(silent);
@@ -222,7 +222,7 @@ TEST_F(AuditTest, AnEngineThatLeavesItsCountOutWhereNothingWasReusedIsJudgedByTh
   EXPECT_EQ(audit.tally(kEngine).untold, 1U);
 }
 
-TEST_F(AuditTest, AMissingCountIsNotZeroFromAnEngineThatTellsZerosOrWhoseVersionIsNotKnown) {
+TEST_F(AuditTest, MissingCountIsNotZeroForOtherEngines) {
   audit.compare(answered(32, 32));
   audit.compare(answered(32, std::nullopt));
   audit.compare(answered(32, std::nullopt));
@@ -230,10 +230,10 @@ TEST_F(AuditTest, AMissingCountIsNotZeroFromAnEngineThatTellsZerosOrWhoseVersion
   EXPECT_EQ(audit.tally(kEngine).over, 0U);
 }
 
-TEST_F(AuditTest, AnEngineThatReusesAllButTheLastBlockIsLearnedAnewOnce) {
+TEST_F(AuditTest, EngineThatReusesAllButOneBlockRelearnsOnce) {
   for (int i = 0; i < 6; ++i) {
     audit.compare(answered(32, 16));
-    // One after the other, as what is decided before the engine is learned anew does not count.
+    // One after the other: a choice from before the engine was learned again does not count.
     EXPECT_TRUE(test::eventually([&] {
       const Tally tally = audit.tally(kEngine);
       return tally.unexplained + tally.not_reused == static_cast<std::uint64_t>(i + 1);
@@ -244,7 +244,7 @@ TEST_F(AuditTest, AnEngineThatReusesAllButTheLastBlockIsLearnedAnewOnce) {
   EXPECT_EQ(audit.tally(kEngine).not_reused, 3U);
 }
 
-TEST_F(AuditTest, NoEngineIsStruckBeforeAllThatItAnnouncedIsApplied) {
+TEST_F(AuditTest, NoStrikeBeforeAllAnnouncedEventsAreApplied) {
   const Instant early = system_clock().now();
   tell(verified(early));
   go_wrong_twice();
@@ -269,7 +269,7 @@ TEST_F(AuditTest, ClaimsOfAnEngineThatStaysBehindAreNotJudged) {
   EXPECT_EQ(tally.unexplained + tally.relearned, 0U);
 }
 
-TEST_F(AuditTest, AnEngineThatIsNotHeardIsNotJudged) {
+TEST_F(AuditTest, EngineWithoutEventsIsNotJudged) {
   for (const auto& state :
        {std::optional<operations::CacheFacts>{}, std::optional(operations::CacheFacts{})}) {
     tell(state);
@@ -296,7 +296,7 @@ TEST_F(AuditTest, AnEngineThatIsBehindKeepsNoOtherWaiting) {
   EXPECT_TRUE(shows("misses_total{worker=\"b\",result=\"over\",cause=\"unexplained\"} 1"));
 }
 
-TEST_F(AuditTest, AClaimThatIsAnUpperBoundByTheEnginesNatureIsNoStrike) {
+TEST_F(AuditTest, UpperBoundClaimIsNoStrike) {
   auto facts = verified(system_clock().now() + std::chrono::hours(1));
   facts.upper_bound = true;
   tell(facts);
@@ -323,7 +323,7 @@ TEST_F(AuditTest, ClaimsBeyondTheMemoryForThemAreNotJudged) {
   EXPECT_EQ(audit.tally(kEngine).not_judged, 1U);
 }
 
-TEST_F(AuditTest, AnEngineOfWhichMoreIsClaimedThanItHasIsLearnedAnew) {
+TEST_F(AuditTest, ClaimsAboveTheCapacityRelearnTheEngine) {
   {
     const std::lock_guard lock(mutex);
     rooms = {{kEngine, "a", 100}};
@@ -344,7 +344,7 @@ TEST_F(AuditTest, AnEngineOfWhichMoreIsClaimedThanItHasIsLearnedAnew) {
   EXPECT_EQ(audit.tally(kEngine).relearned, 1U);
 }
 
-TEST_F(AuditTest, AnEngineThatIsFullToTheLastBlockIsBelieved) {
+TEST_F(AuditTest, FullEngineStaysTrusted) {
   int before = 0;
   {
     const std::lock_guard lock(mutex);
@@ -358,7 +358,7 @@ TEST_F(AuditTest, AnEngineThatIsFullToTheLastBlockIsBelieved) {
   EXPECT_EQ(audit.tally(kEngine).overfull, 0U);
 }
 
-TEST_F(AuditTest, ClaimsBeyondItsRoomAreNoFaultOfACacheThatIsNotHeardWhollyOrClaimedAsABound) {
+TEST_F(AuditTest, ClaimsAboveTheCapacityCountOnlyForCompleteExactFeeds) {
   auto bound = verified();
   bound.upper_bound = true;
   auto lost = verified();
@@ -386,7 +386,7 @@ TEST_F(AuditTest, AnEngineThatLeftIsForgotten) {
   EXPECT_EQ(audit.tally(kEngine).equal, 0U);
 }
 
-TEST_F(AuditTest, TokensAreCountedOfTheJudgedAnswersAndOfNoOthers) {
+TEST_F(AuditTest, CountsTokensOfJudgedAnswersOnly) {
   Answered one = answered(32, 16);
   one.prompt_tokens = 100;
   one.best = 48;
@@ -403,7 +403,7 @@ TEST_F(AuditTest, TokensAreCountedOfTheJudgedAnswersAndOfNoOthers) {
   EXPECT_EQ(tokens("reused_tokens_total{worker=\"a\"}"), 48);
 }
 
-TEST_F(AuditTest, WhatIsAnsweredOrJudgedAfterAnEngineLeftLeavesNothingBehind) {
+TEST_F(AuditTest, AnswersAfterAnEngineLeftLeaveNoState) {
   audit.compare(answered(32, 0));
   audit.forget(kEngine);
   metrics.remove_worker("a");

@@ -16,7 +16,7 @@ const std::vector<BlockKey> kBlocks{{1}, {2}, {3}};
 
 class JudgeTest : public testing::Test {
  protected:
-  // A wrong claim decided at one second and answered and judged at the next.
+  // A wrong claim, chosen in one second, answered and judged in the next.
   Judgement over(int second, CacheId cache = kA, std::size_t reused_blocks = 0) {
     return judge.over(
         {.cache = cache,
@@ -33,7 +33,7 @@ class JudgeTest : public testing::Test {
   Judge judge{journal};
 };
 
-TEST_F(JudgeTest, OneWrongClaimIsAStrikeAndTwoInARowForgetTheEngine) {
+TEST_F(JudgeTest, OneWrongClaimStrikesAndTwoInARowRelearn) {
   const Judgement first = over(1);
   EXPECT_EQ(first.cause, OverCause::Unexplained);
   EXPECT_EQ(first.strikes, 1U);
@@ -57,7 +57,7 @@ TEST_F(JudgeTest, AnotherEnginesPromisesAndStrikesDoNotCount) {
   EXPECT_EQ(over(5).relearn, Relearn::FromReplay);
 }
 
-TEST_F(JudgeTest, ARemovalThatWasAnnouncedExplainsTheClaimAndIsNoStrike) {
+TEST_F(JudgeTest, AnnouncedRemovalExplainsTheClaimWithoutAStrike) {
   const Claim claim{.cache = kA,
                     .missing = kBlocks,
                     .removals = journal.position(),
@@ -82,7 +82,7 @@ TEST_F(JudgeTest, ClaimsBeyondTheJournalAreNotJudged) {
   }
 }
 
-TEST_F(JudgeTest, ClaimsDecidedByWhatWasForgottenSayNothingAboutWhatIsLearnedAnew) {
+TEST_F(JudgeTest, ClaimsFromBeforeARelearnDoNotCount) {
   over(1);
   ASSERT_EQ(over(10).relearn, Relearn::FromReplay);  // judged at 11
   EXPECT_EQ(over(9).cause, OverCause::Removed);
@@ -90,7 +90,7 @@ TEST_F(JudgeTest, ClaimsDecidedByWhatWasForgottenSayNothingAboutWhatIsLearnedAne
   EXPECT_EQ(over(12).strikes, 1U);
 }
 
-TEST_F(JudgeTest, WhereAReplayBroughtTheSameErrorsOnlyNewEventsAreBelieved) {
+TEST_F(JudgeTest, ReplayWithTheSameErrorsLeadsToNewEventsOnly) {
   over(1);
   ASSERT_EQ(over(3).relearn, Relearn::FromReplay);
   over(15);
@@ -100,7 +100,7 @@ TEST_F(JudgeTest, WhereAReplayBroughtTheSameErrorsOnlyNewEventsAreBelieved) {
   EXPECT_EQ(over(102).relearn, Relearn::FromReplay);
 }
 
-TEST_F(JudgeTest, AReplayIsNotBelievedAgainBeforeAPromiseWasKeptHoweverLongThatTakes) {
+TEST_F(JudgeTest, ReplayIsTrustedAgainOnlyAfterAKeptPromise) {
   over(1);
   ASSERT_EQ(over(3).relearn, Relearn::FromReplay);  // judged at 4
   over(65);
@@ -112,7 +112,7 @@ TEST_F(JudgeTest, AReplayIsNotBelievedAgainBeforeAPromiseWasKeptHoweverLongThatT
   EXPECT_EQ(over(2002).relearn, Relearn::FromReplay);
 }
 
-TEST_F(JudgeTest, AnEngineThatKeepsMostOfEachClaimAfterAReplayTooIsNotForgottenAgain) {
+TEST_F(JudgeTest, EngineThatKeepsMostClaimsIsNotRelearnedAgain) {
   over(1, kA, 2);
   ASSERT_EQ(over(3, kA, 2).relearn, Relearn::FromReplay);
   EXPECT_EQ(over(5, kA, 2).cause, OverCause::Unexplained);
@@ -128,7 +128,7 @@ TEST_F(JudgeTest, AnEngineThatKeepsMostOfEachClaimAfterAReplayTooIsNotForgottenA
   }
 }
 
-TEST_F(JudgeTest, ClaimsThatAreMostlyBrokenAreStillHealedOnSuchAnEngine) {
+TEST_F(JudgeTest, MostlyBrokenClaimsStillRelearnThatEngine) {
   for (const int second : {1, 3, 5, 7}) over(second, kA, 2);
   ASSERT_EQ(over(9, kA, 2).cause, OverCause::NotReused);
   EXPECT_EQ(over(11).cause, OverCause::Unexplained);
@@ -136,7 +136,7 @@ TEST_F(JudgeTest, ClaimsThatAreMostlyBrokenAreStillHealedOnSuchAnEngine) {
   EXPECT_EQ(over(115).relearn, Relearn::FromNewEvents);
 }
 
-TEST_F(JudgeTest, AKeptPromiseShowsThatTheEngineReusesAllItHolds) {
+TEST_F(JudgeTest, KeptPromiseShowsFullReuse) {
   for (const int second : {1, 3, 5, 7}) over(second, kA, 2);
   ASSERT_EQ(over(9, kA, 2).cause, OverCause::NotReused);
   judge.agreed(kA, Instant(seconds(11)));
@@ -144,7 +144,7 @@ TEST_F(JudgeTest, AKeptPromiseShowsThatTheEngineReusesAllItHolds) {
   EXPECT_EQ(over(102, kA, 2).relearn, Relearn::FromReplay);
 }
 
-TEST_F(JudgeTest, AtMostOneBlockOrHalfOfTheClaimMayBeMissing) {
+TEST_F(JudgeTest, AtMostOneBlockOrHalfMayBeMissing) {
   const auto settles = [&](std::size_t blocks, std::size_t reused) {
     Judge fresh(journal);
     OverCause last = OverCause::Unexplained;
@@ -178,7 +178,7 @@ TEST_F(JudgeTest, ARemovalOfWhatWasReusedExplainsNothing) {
   EXPECT_EQ(judge.over(claim, Instant(seconds(2))).cause, OverCause::Unexplained);
 }
 
-TEST_F(JudgeTest, ARowIsThatOfTheAnswersHoweverLateTheyAreJudged) {
+TEST_F(JudgeTest, RowFollowsTheOrderOfAnswersNotJudgements) {
   const auto answered = [&](int second) {
     return Claim{.cache = kA,
                  .missing = kBlocks,
@@ -196,7 +196,7 @@ TEST_F(JudgeTest, ARowIsThatOfTheAnswersHoweverLateTheyAreJudged) {
   EXPECT_EQ(judge.over(third, Instant(seconds(5))).cause, OverCause::Removed);
 }
 
-TEST_F(JudgeTest, AnEngineIsLearnedAnewAfterAPauseThatDoublesAndBeginsAnewAfterARest) {
+TEST_F(JudgeTest, RelearnPauseDoublesAndResetsAfterARest) {
   std::vector<int> relearned;  // seconds
   std::uint64_t postponed = 0;
   const auto go_wrong = [&](int from, int to) {
@@ -217,7 +217,7 @@ TEST_F(JudgeTest, AnEngineIsLearnedAnewAfterAPauseThatDoublesAndBeginsAnewAfterA
   EXPECT_EQ(relearned.size(), 2U);
 }
 
-TEST_F(JudgeTest, AnEngineOfWhichTooMuchIsClaimedIsLearnedAnewWithTheSamePause) {
+TEST_F(JudgeTest, OverfullEngineRelearnsWithTheSamePause) {
   EXPECT_EQ(judge.overfull(kA, Instant(seconds(1))), Relearn::FromReplay);
   EXPECT_EQ(judge.overfull(kA, Instant(seconds(6))), Relearn::Postponed);
   EXPECT_EQ(judge.overfull(kB, Instant(seconds(6))), Relearn::FromReplay);
@@ -226,7 +226,7 @@ TEST_F(JudgeTest, AnEngineOfWhichTooMuchIsClaimedIsLearnedAnewWithTheSamePause) 
   EXPECT_EQ(judge.overfull(kA, Instant(seconds(11))), Relearn::FromNewEvents);
 }
 
-TEST_F(JudgeTest, APromiseKeptBeforeTheReplayDoesNotSpeakForIt) {
+TEST_F(JudgeTest, PromiseKeptBeforeTheReplayDoesNotCount) {
   judge.agreed(kA, Instant(seconds(1)));
   over(2);
   ASSERT_EQ(over(4).relearn, Relearn::FromReplay);

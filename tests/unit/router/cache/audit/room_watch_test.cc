@@ -54,7 +54,7 @@ class RoomWatchTest : public testing::Test {
                   metrics};
 };
 
-TEST_F(RoomWatchTest, WhatAFullIndexRefusedIsNamedAndAskedForWhenThereIsRoom) {
+TEST_F(RoomWatchTest, RefusedBlocksAreNamedAndRequestedWithRoom) {
   index.store(kA, Tier::Gpu, chain(0, 100));
   look();
   EXPECT_EQ(watch.lack_of(kA), "") << "nothing is missing";
@@ -81,9 +81,9 @@ TEST_F(RoomWatchTest, WhatAFullIndexRefusedIsNamedAndAskedForWhenThereIsRoom) {
 
 TEST_F(RoomWatchTest, AsksThatDoNotHelpComeWithPausesThatGrow) {
   index.store(kB, Tier::Gpu, chain(0, 200));
-  index.remove(kB, Tier::Gpu, chain(0, 100));  // 40 of it are still refused
+  index.remove(kB, Tier::Gpu, chain(0, 100));  // 40 of them are still refused
   for (int i = 0; i < 300; ++i) look();        // ten minutes
-  // At once, then after 10, 20, 40, 80, 160 and 300 s.
+  // Immediately, then after 10, 20, 40, 80, 160 and 300 s.
   EXPECT_EQ(asked.size(), 6U);
 }
 
@@ -109,7 +109,7 @@ TEST_F(RoomWatchTest, WhoGivesWayIsNamedAndCounted) {
   EXPECT_TRUE(has("index_gave_way_total{worker=\"b\"} 1"));
 }
 
-TEST_F(RoomWatchTest, WhoClaimsMoreThanItsEngineHasIsNamedAtTheSecondLook) {
+TEST_F(RoomWatchTest, OverfullEngineIsNamedAtTheSecondLook) {
   rooms[0].blocks = 20;
   index.store(kA, Tier::Gpu, chain(0, 21));
   look();

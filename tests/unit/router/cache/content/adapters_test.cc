@@ -7,7 +7,7 @@
 namespace sightline::content {
 namespace {
 
-TEST(Adapters, ANameThatStaysWhatItIsIsBelievedFromTheBeginning) {
+TEST(Adapters, UnchangedNameAppliesFromTheBeginning) {
   Adapters adapters;
   for (const double now_s : {100.0, 105.0, 110.0}) {
     EXPECT_FALSE(adapters.learn({{"a", "/one", now_s}, {"b", "/two", now_s}}));
@@ -16,7 +16,7 @@ TEST(Adapters, ANameThatStaysWhatItIsIsBelievedFromTheBeginning) {
   EXPECT_TRUE(adapters.meanings().apply_to("loaded a moment ago", 1));
 }
 
-TEST(Adapters, ANameOfAnotherPathIsBelievedFromAMomentAfterThatWasTold) {
+TEST(Adapters, NameOfAnotherPathAppliesOnlyToLaterEvents) {
   Adapters adapters;
   adapters.learn({{"a", "/one", 100}, {"b", "/two", 100}});
   EXPECT_TRUE(adapters.learn({{"a", "/other", 105}, {"b", "/two", 105}}));
@@ -24,12 +24,12 @@ TEST(Adapters, ANameOfAnotherPathIsBelievedFromAMomentAfterThatWasTold) {
   EXPECT_TRUE(adapters.meanings().apply_to("a", 107));
   EXPECT_TRUE(adapters.meanings().apply_to("b", 1));
   EXPECT_FALSE(adapters.learn({{"a", "/other", 110}, {"b", "/two", 110}}));
-  // Back to the first path: what was learned between is of the other one.
+  // Back to the first path: blocks learned meanwhile belong to the other one.
   EXPECT_TRUE(adapters.learn({{"a", "/one", 115}, {"b", "/two", 115}}));
   EXPECT_FALSE(adapters.meanings().apply_to("a", 112));
 }
 
-TEST(Adapters, ANameThatWasAwayMayComeBackAsAnotherOne) {
+TEST(Adapters, NameMayReturnWithAnotherMeaning) {
   Adapters adapters;
   adapters.learn({{"a", "/one", 100}, {"b", "/two", 100}});
   EXPECT_FALSE(adapters.learn({{"b", "/two", 105}}));
@@ -38,8 +38,8 @@ TEST(Adapters, ANameThatWasAwayMayComeBackAsAnotherOne) {
   EXPECT_TRUE(adapters.meanings().apply_to("a", 112));
 }
 
-TEST(Adapters, WithoutATimeANameIsNotBelievedAgain) {
-  for (const double second_s : {0.0, 100.0}) {  // none, or that of the start
+TEST(Adapters, NameWithoutATimeNeverAppliesAgain) {
+  for (const double second_s : {0.0, 100.0}) {  // no time, or the time of the start
     Adapters adapters;
     adapters.learn({{"a", "/one", 100}});
     EXPECT_TRUE(adapters.learn({{"a", "/other", second_s}}));
@@ -47,7 +47,7 @@ TEST(Adapters, WithoutATimeANameIsNotBelievedAgain) {
   }
 }
 
-TEST(Adapters, MoreThanAreRememberedAreNotBelieved) {
+TEST(Adapters, NamesAboveTheLimitDoNotApply) {
   Adapters adapters;
   for (std::size_t i = 0; i < kAdaptersMax; ++i) {
     EXPECT_FALSE(adapters.learn({{"a" + std::to_string(i), "/one", 100}}));

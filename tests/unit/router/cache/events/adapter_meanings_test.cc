@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// A LoRA adapter's name that was loaded from another path: events tell the name only.
+// A LoRA adapter's name was loaded again from another path. Events contain only the name.
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -45,9 +45,9 @@ class Beliefs : public testing::Test {
       index};
 };
 
-TEST_F(Beliefs, WhatWasAnnouncedBeforeIsNotTakenForTheAdapterOfToday) {
+TEST_F(Beliefs, EarlierEventsDoNotCountForTheReloadedAdapter) {
   apply(kReloaded_s - 1, stored(1, std::nullopt, "ad"));
-  // Nor what a request of the earlier adapter adds to it later.
+  // Later blocks of a request of the earlier adapter do not count either.
   apply(kReloaded_s + 1, stored(2, 1, "ad"));
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(state.statistics().unknown_content, 2U);

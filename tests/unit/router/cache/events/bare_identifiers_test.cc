@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Stores of vLLM 0.17 and 0.18, whose extra keys name pictures without their offsets.
+// Stores of vLLM 0.17 and 0.18. Their extra keys name pictures without offsets.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -29,7 +29,7 @@ constexpr std::int64_t V = kVideo;
 
 EngineHash hash(std::uint64_t value) { return {.low = value, .high = 1}; }
 
-// Blocks under consecutive hashes; one list of strings for each.
+// Blocks with consecutive hashes, and one list of strings for each.
 BlockStored stored(std::uint64_t first_hash, std::vector<std::int64_t> tokens,
                    const std::vector<Strings>& strings,
                    std::optional<std::uint64_t> parent = std::nullopt) {
@@ -86,7 +86,7 @@ TEST_F(BareIdentifiers, EachRunOfABlockIsThePictureInItsPlace) {
   EXPECT_EQ(state.statistics().unknown_content, 0U);
 }
 
-TEST_F(BareIdentifiers, OneStringMoreThanRunsIsTheSaltOfTheFirstBlock) {
+TEST_F(BareIdentifiers, OneExtraStringIsTheSaltOfTheFirstBlock) {
   const std::vector<std::int64_t> tokens = {1, P, P, 2, 3, 4, 5, 6};
   apply(stored(1, tokens, {{"a", "tenant"}, {}}));
   EXPECT_EQ(held(tokens, {{"a", 1, 2}}, "tenant"), 2U);
@@ -95,13 +95,13 @@ TEST_F(BareIdentifiers, OneStringMoreThanRunsIsTheSaltOfTheFirstBlock) {
   EXPECT_EQ(held({1, 2, 3, 4}, {}, "tenant"), 1U);
 }
 
-TEST_F(BareIdentifiers, ARunGoesOnFromBlockToBlockAndFromStoreToStore) {
+TEST_F(BareIdentifiers, RunContinuesAcrossBlocksAndStores) {
   const std::vector<std::int64_t> tokens = {1, 2, P, P, P, P, P, P, P, P, P, P, P, 3, 4, P};
   apply(stored(1, {tokens.begin(), tokens.begin() + 8}, {{"a"}, {"a"}}));
   apply(stored(3, {tokens.begin() + 8, tokens.begin() + 12}, {{"a"}}, 2));
   apply(stored(4, {tokens.begin() + 12, tokens.end()}, {{"a", "b"}}, 3));
   EXPECT_EQ(held(tokens, {{"a", 2, 11}, {"b", 15, 1}}), 4U);
-  // A second prompt goes on from the middle of the picture.
+  // A second prompt continues from the middle of the picture.
   std::vector<std::int64_t> other(tokens.begin(), tokens.begin() + 8);
   other.insert(other.end(), {P, 7, 8, 9});
   apply(stored(9, {other.begin() + 8, other.end()}, {{"a"}}, 2));
@@ -114,7 +114,7 @@ TEST_F(BareIdentifiers, APictureThatEndsWithABlockDoesNotGoOn) {
   EXPECT_EQ(held(tokens, {{"a", 1, 3}, {"b", 6, 1}}), 2U);
 }
 
-TEST_F(BareIdentifiers, AFewerStringThanRunsIsNotCertainNorIsWhatFollows) {
+TEST_F(BareIdentifiers, MissingStringMakesThisAndLaterBlocksUncertain) {
   const std::vector<std::int64_t> tokens = {1, 2, P, P, 3, P, 4, P, 5, 6, 7, 8};
   apply(stored(1, tokens, {{"a"}, {"b"}, {}}));
   EXPECT_EQ(held(tokens, {{"a", 2, 2}, {"b", 5, 1}}), 1U);
@@ -137,32 +137,32 @@ TEST_F(BareIdentifiers, StringsWithoutARunAreNotCertain) {
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(BareIdentifiers, PicturesThatTouchCannotBeToldApart) {
+TEST_F(BareIdentifiers, AdjacentPicturesAreUncertain) {
   apply(stored(1, {1, 2, 3, 4, P, P, P, P}, {{}, {"a", "b"}}));
   EXPECT_EQ(blocks(), 1U);
-  // At the first block they look like a picture and a salt, until the second one goes on.
+  // In the first block they look like a picture and a salt, until the second block follows.
   apply(stored(11, {1, P, P, P, P, P, 2, 3}, {{"a", "b"}, {"b"}}));
   // The same picture twice.
   apply(stored(21, {2, P, P, 3}, {{"a", "a"}}));
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(BareIdentifiers, IdentifiersInAnotherOrderThanTheirRunsMakeTheWholeStoreUnknown) {
+TEST_F(BareIdentifiers, IdentifiersInAnotherOrderMakeTheStoreUnknown) {
   apply(stored(1, {1, P, 2, P, P, 3, 4, 5}, {{"b", "a"}, {"b"}}));
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(state.statistics().unknown_content, 2U);
 }
 
-TEST_F(BareIdentifiers, ARunThatGoesOnUnderAnotherNameInALaterStoreIsNotCertain) {
+TEST_F(BareIdentifiers, RunWithAnotherNameInALaterStoreIsUncertain) {
   apply(stored(1, {1, 2, P, P}, {{"a"}}));
   apply(stored(2, {P, P, 3, 4}, {{"b"}}, 1));
   EXPECT_EQ(blocks(), 1U);
 }
 
 // vLLM lists an item once more in a block that begins where it ended, if a store begins there.
-TEST_F(BareIdentifiers, AnItemThatEndedBeforeTheStoreIsNotTakenForOneInIt) {
+TEST_F(BareIdentifiers, EndedItemDoesNotCountInALaterStore) {
   apply(stored(1, {1, 2, P, P}, {{"a"}}));
-  apply(stored(2, {3, P, 4, 5}, {{"a"}}, 1));  // the run was typed, or "a" comes again
+  apply(stored(2, {3, P, 4, 5}, {{"a"}}, 1));  // the client typed the run, or "a" is there again
   EXPECT_EQ(blocks(), 1U);
   apply(stored(3, {3, P, 4, 6}, {{"b"}}, 1));
   EXPECT_EQ(held({1, 2, P, P, 3, P, 4, 6}, {{"a", 2, 2}, {"b", 5, 1}}), 2U);
@@ -187,7 +187,7 @@ TEST_F(BareIdentifiers, TheAdaptersNameComesFirst) {
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(BareIdentifiers, AnEngineThatTellsOffsetsNamesNothingWithoutThem) {
+TEST_F(BareIdentifiers, NamesWithoutOffsetsDoNotCountAfterOffsets) {
   auto pair = stored(1, {1, 2, P, P}, {{}});
   pair.extras[0].media.push_back({.id = keys::identifier_hash("a"), .offset = 2});
   pair.offsets_stated = true;
@@ -195,7 +195,7 @@ TEST_F(BareIdentifiers, AnEngineThatTellsOffsetsNamesNothingWithoutThem) {
   apply(stored(2, {P, P, 3, 4}, {{"a"}}, 1));
   apply(stored(11, {2, P, 3, 4}, {{"tenant"}}));
   EXPECT_EQ(blocks(), 1U);
-  // Another version may be there after a restart.
+  // After a restart the engine may have another version.
   state.reset();
   apply(stored(11, {2, P, 3, 4}, {{"b"}}));
   EXPECT_EQ(held({2, P, 3, 4}, {{"b", 1, 1}}), 1U);
@@ -206,21 +206,21 @@ TEST_F(BareIdentifiers, WhatABlockEndsWithIsForgottenWithIt) {
   BlockRemoved removed;
   removed.hashes = {hash(1)};
   apply(removed);
-  // The same hash for other content: an engine that lies.
+  // The same hash for other content: the engine lies.
   apply(stored(1, {1, 2, 3, 4}, {{}}));
   apply(stored(2, {P, P, 3, 4}, {{"a"}}, 1));
   EXPECT_EQ(held({1, 2, 3, 4, P, P, 3, 4}, {{"a", 4, 2}}), 2U);
 }
 
-// A prompt as vLLM announces it, in both forms.
+// A prompt in both forms of vLLM.
 struct Announced {
   std::vector<std::int64_t> tokens;
   std::vector<Picture> pictures;
   std::optional<std::string> salt;
 };
 
-// Pictures and typed placeholders, each with a token between it and the next. A typed one beside a
-// salt could be taken for a picture of the salt's name, so there is one of them at most.
+// Pictures and typed placeholders, each with a token before the next. Beside a salt, a typed
+// placeholder could mean a picture with the salt's name, so there is at most one.
 Announced random_prompt(Rng& rng) {
   Announced out;
   const bool may_type = rng.below(2) == 0;
@@ -242,8 +242,8 @@ Announced random_prompt(Rng& rng) {
   return out;
 }
 
-// Blocks [from, to) as one store. bare: identifiers alone, those of vLLM 0.17 for the first block
-// included.
+// Blocks [from, to) as one store. bare: only identifiers, including those of vLLM 0.17 for the
+// first block.
 BlockStored store_of(const Announced& prompt, std::size_t from, std::size_t to, bool bare) {
   BlockStored event;
   if (from > 0) event.parent = hash(from - 1);
@@ -294,7 +294,7 @@ TEST_F(BareIdentifiers, NoKeyDiffersFromWhatOffsetsWouldGive) {
     for (const auto key : some) ASSERT_TRUE(wanted.contains(key)) << "seed " << seed;
     if (some.size() == all.size()) ++as_many;
   }
-  // Not only by claiming nothing.
+  // It is not only equal because it claims no blocks.
   EXPECT_GT(as_many, kPrompts / 2);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Engines whose cache has several groups: which of them vouch for a block.
+// Engines whose cache has several groups. Which group shows that a block is held?
 #include <gtest/gtest.h>
 
 #include "router/cache/events/normaliser.h"
@@ -15,7 +15,7 @@ using operations::Tier;
 
 constexpr CacheId kEngine{6};
 
-// Blocks of one token under consecutive hashes, at the root unless told otherwise.
+// Blocks of one token with consecutive hashes, by default at the root.
 BlockStored stored(std::uint64_t first, std::size_t blocks,
                    std::optional<std::uint64_t> parent = std::nullopt) {
   BlockStored event;
@@ -70,7 +70,7 @@ TEST_F(CacheGroups, OnlyFullAttentionGroupsCount) {
   EXPECT_EQ(blocks(), 0U);
 }
 
-TEST_F(CacheGroups, WithSeveralFullGroupsABlockMustBeInAllOfThem) {
+TEST_F(CacheGroups, BlockMustBeInAllFullGroups) {
   apply(in_group(stored(1, 2), 0, SpecKind::Full), in_group(stored(1, 2), 1, SpecKind::Mla));
   EXPECT_EQ(blocks(), 2U);
   apply(in_group(removed(2), 1));
@@ -82,7 +82,7 @@ TEST_F(CacheGroups, WithSeveralFullGroupsABlockMustBeInAllOfThem) {
   EXPECT_EQ(blocks(), 2U);
 }
 
-TEST_F(CacheGroups, TheOnlyGroupCountsWhateverItsKind) {
+TEST_F(CacheGroups, OnlyGroupCountsForAnyKind) {
   apply(in_group(stored(1, 2), 0, SpecKind::Other));
   EXPECT_EQ(blocks(), 2U);
 }
@@ -94,8 +94,8 @@ TEST_F(CacheGroups, TheOnlyGroupStopsCountingWhenAnotherAppears) {
   EXPECT_EQ(state_.handles(), 1U);
 }
 
-// What was stored before is not in the new group, and must not stay behind when it is removed.
-TEST_F(CacheGroups, AGroupThatCountsAndAppearsLaterForgetsWhatIsNotInIt) {
+// The new group does not have the earlier blocks. They must not remain when it removes them.
+TEST_F(CacheGroups, LaterCountingGroupDropsBlocksOutsideOfIt) {
   for (const auto kind : {SpecKind::Full, SpecKind::Mla, SpecKind::Unstated}) {
     state_.reset();
     apply(in_group(stored(1, 2), 0, SpecKind::Full));
@@ -107,7 +107,7 @@ TEST_F(CacheGroups, AGroupThatCountsAndAppearsLaterForgetsWhatIsNotInIt) {
   }
 }
 
-TEST_F(CacheGroups, AGroupThatDoesNotCountAndAppearsLaterForgetsNothing) {
+TEST_F(CacheGroups, LaterIgnoredGroupDropsNoBlocks) {
   apply(in_group(stored(1, 2), 0, SpecKind::Full));
   apply(in_group(stored(5, 1), 1, SpecKind::Other));
   EXPECT_EQ(blocks(), 2U);
@@ -115,7 +115,7 @@ TEST_F(CacheGroups, AGroupThatDoesNotCountAndAppearsLaterForgetsNothing) {
   EXPECT_EQ(blocks(), 0U);
 }
 
-TEST_F(CacheGroups, AResetLeavesNothingOfAnEngineWhoseGroupsAppearedOneByOne) {
+TEST_F(CacheGroups, ResetDropsAllGroupsThatAppearedOneByOne) {
   std::vector<keys::BlockKey> others;
   for (std::uint64_t key = 1; key <= 100; ++key) others.push_back({key});
   index_.store({7}, Tier::Gpu, others);
@@ -127,7 +127,7 @@ TEST_F(CacheGroups, AResetLeavesNothingOfAnEngineWhoseGroupsAppearedOneByOne) {
   EXPECT_EQ(index_.blocks({7}), 100U);
 }
 
-// An event that tells of blocks already known, without their content.
+// An event about known blocks, without their content.
 BlockStored placeholder(std::uint64_t first, std::size_t blocks, Tier tier = Tier::Cpu) {
   auto event = stored(first, blocks);
   event.tokens.clear();
@@ -160,8 +160,8 @@ TEST_F(CacheGroups, WhatIsOffloadedBeforeTheGroupsAreKnownFixesNone) {
   EXPECT_EQ(state_.statistics().unknown_placeholder, 1U);
 }
 
-// Of a model with recurrent layers, the state of those is offloaded under the same hashes.
-TEST_F(CacheGroups, APlaceholderThatMayBeOfAnotherGroupIsNotCredited) {
+// In a model with recurrent layers, the state of these layers is offloaded under the same hashes.
+TEST_F(CacheGroups, PlaceholderOfAPossibleOtherGroupDoesNotCount) {
   apply(in_group(stored(1, 4), 0, SpecKind::Other), in_group(stored(1, 4), 1, SpecKind::Full));
   auto content = stored(1, 1);
   content.tier = Tier::Cpu;
@@ -174,7 +174,7 @@ TEST_F(CacheGroups, APlaceholderThatMayBeOfAnotherGroupIsNotCredited) {
   EXPECT_EQ(index_.held(kEngine, Tier::Cpu).size(), 2U);
 }
 
-TEST_F(CacheGroups, ARemovalWithoutAGroupIsBelievedOfEveryGroupThatCounts) {
+TEST_F(CacheGroups, RemovalWithoutAGroupAppliesToEachCountingGroup) {
   for (const std::int64_t first : {0, 3}) {
     state_.reset();
     apply(in_group(stored(1, 2), first, SpecKind::Full),
@@ -186,7 +186,7 @@ TEST_F(CacheGroups, ARemovalWithoutAGroupIsBelievedOfEveryGroupThatCounts) {
   }
 }
 
-TEST_F(CacheGroups, AnEngineWithMoreCountingGroupsThanAreFollowedIsNotClaimedAtAll) {
+TEST_F(CacheGroups, EngineWithTooManyCountingGroupsHasNoClaims) {
   for (std::int64_t group = 0; group < std::int64_t{kCountingGroupsMax}; ++group) {
     apply(in_group(stored(1, 2), group, SpecKind::Full));
   }
@@ -230,7 +230,7 @@ TEST_F(CacheGroups, EventsWithoutAGroupBelongToTheOneThatCounts) {
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(CacheGroups, ClaimsAreAnUpperBoundWhereSomeGroupMayLackWhatOthersHold) {
+TEST_F(CacheGroups, UnequalGroupsMakeClaimsAnUpperBound) {
   EXPECT_FALSE(state_.is_upper_bound());
   apply(in_group(stored(1, 2), 0, SpecKind::Full));
   EXPECT_FALSE(state_.is_upper_bound());

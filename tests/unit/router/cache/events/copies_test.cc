@@ -8,7 +8,7 @@
 #include "router/cache/index/exact_index.h"
 #include "tests/support/indexed.h"
 
-// Several copies of one block: what removals mean under each policy.
+// Several copies of one block: the meaning of removals under each policy.
 namespace sightline::events {
 namespace {
 
@@ -57,27 +57,27 @@ TEST_F(Copies, EachRemovalIsOfOneCopyWhereAllAreAnnounced) {
   EXPECT_EQ(blocks_after(removed()), 0U);
 }
 
-TEST_F(Copies, ARemovalIsOfTheLastCopyWhereOnlyThatIsAnnounced) {
+TEST_F(Copies, RemovalMeansTheLastCopyUnderThatPolicy) {
   follow(contract::Copies::LastCopy);
   EXPECT_EQ(blocks_after(stored(), stored(), stored()), 1U);
   EXPECT_EQ(blocks_after(removed()), 0U);
   EXPECT_EQ(blocks_after(stored()), 1U);
 }
 
-TEST_F(Copies, CopiesThatAreLeftAreBelievedWhateverThePolicy) {
+TEST_F(Copies, RemainingCopiesCountUnderAnyPolicy) {
   for (const auto policy : {contract::Copies::RefCount, contract::Copies::LastCopy}) {
     follow(policy);
     EXPECT_EQ(blocks_after(stored(), stored(), stored()), 1U);
     EXPECT_EQ(blocks_after(removed(2)), 1U);
     EXPECT_EQ(blocks_after(removed(1)), 1U);
     EXPECT_EQ(blocks_after(removed(0)), 0U);
-    // A copy that was taken for a report, and one that was counted but is none.
+    // A copy that was taken for a report, and a report that was taken for a copy.
     EXPECT_EQ(blocks_after(stored(), removed(1)), 1U);
     EXPECT_EQ(blocks_after(stored(), stored(), removed(0)), 0U);
   }
 }
 
-TEST_F(Copies, CopiesThatAreLeftOfABlockNeverAnnouncedAreNotHeld) {
+TEST_F(Copies, RemainingCopiesOfAnUnknownBlockDoNotCount) {
   follow(contract::Copies::RefCount);
   EXPECT_EQ(blocks_after(stored(0, 2)), 1U);
   EXPECT_EQ(blocks_after(removed(5)), 1U);
@@ -85,7 +85,7 @@ TEST_F(Copies, CopiesThatAreLeftOfABlockNeverAnnouncedAreNotHeld) {
   EXPECT_EQ(state->statistics().unknown_removal, 2U);
 }
 
-TEST_F(Copies, CopiesThatAreLeftInAGroupThatIsNotNamedSayNothingOfSeveral) {
+TEST_F(Copies, RemainingCopiesOfAnUnnamedGroupDoNotCount) {
   follow(contract::Copies::RefCount);
   EXPECT_EQ(blocks_after(stored(0), stored(1)), 1U);
   EXPECT_EQ(blocks_after(removed(3, std::nullopt)), 0U);

@@ -35,7 +35,7 @@ class Feed : public testing::Test {
   test::IndexedFeed feed_{options(), StreamOptions{}, scheme_, index_};
 };
 
-TEST_F(Feed, CarriesMessagesIntoTheIndexAndSaysHowFarItIs) {
+TEST_F(Feed, AppliesMessagesToTheIndexAndReportsItsPosition) {
   EXPECT_FALSE(feed_.status().facts.sequence.has_value());
   live(0, store(1, 100.5), WallTime(std::chrono::milliseconds(101'750)));
   const auto status = feed_.status();
@@ -61,7 +61,7 @@ TEST_F(Feed, LagIsNeverNegativeNorNonsense) {
   EXPECT_GT(feed_.status().lag.count(), 0);
 }
 
-TEST_F(Feed, OnlyMessagesOfTheRightRankAreAppliedWhereTheRankIsKnown) {
+TEST_F(Feed, AppliesOnlyMessagesOfTheKnownRank) {
   auto of_rank_1 = options();
   of_rank_1.rank = 1;
   test::IndexedFeed feed(of_rank_1, StreamOptions{}, scheme_, index_);
@@ -83,7 +83,7 @@ TEST_F(Feed, OnlyMessagesOfTheRightRankAreAppliedWhereTheRankIsKnown) {
   EXPECT_EQ(feed.status().other_rank_messages, 1U);
 }
 
-TEST_F(Feed, NothingIsForgottenOfAnEngineHeardFromItsFirstMessageOn) {
+TEST_F(Feed, CompleteFeedForgetsNoBlocks) {
   EXPECT_TRUE(feed_.status().facts.missing.forgotten) << "nothing was heard yet";
   live(0, store(1));
   EXPECT_FALSE(feed_.status().facts.missing.forgotten);
@@ -106,7 +106,7 @@ TEST_F(Feed, ALateJoinHasForgottenWhatCameBefore) {
   EXPECT_TRUE(feed_.status().facts.missing.forgotten);
 }
 
-TEST_F(Feed, WhatCannotBeNamedIsLackedUntilTheCacheIsCleared) {
+TEST_F(Feed, UnnamedBlocksAreMissingUntilAClear) {
   live(0, pack::batch({pack::stored({1}, pack::nil(), {1, 2})}, 1));
   EXPECT_TRUE(feed_.status().facts.missing.unknown_content);
   EXPECT_FALSE(feed_.status().facts.missing.forgotten);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Random lives of an engine over a network that loses, repeats and reorders: what the index holds
-// is compared with what the engine holds.
+// Random lives of an engine over a network that loses, repeats and reorders messages. Compares the
+// blocks in the index with the blocks in the engine.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -21,7 +21,7 @@ namespace sightline::events {
 namespace {
 
 constexpr CacheId kEngine{3};
-constexpr std::uint64_t kBlocks = 24;  // of a fixed tree, so that hashes are equal in every life
+constexpr std::uint64_t kBlocks = 24;  // a fixed tree, because hashes must be equal in every life
 
 struct World {
   bool replay = false;
@@ -40,7 +40,7 @@ class Engine {
  public:
   explicit Engine(std::uint64_t seed) : rng_(seed) {
     for (std::uint64_t block = 1; block <= kBlocks; ++block) {
-      parents_.push_back(rng_.below(static_cast<std::uint32_t>(block)));  // 0: none
+      parents_.push_back(rng_.below(static_cast<std::uint32_t>(block)));  // 0: the root
     }
   }
 
@@ -78,8 +78,8 @@ class Engine {
   [[nodiscard]] std::uint64_t next() const { return next_; }
 
  private:
-  // A prompt that ends with this block: what is missing is computed; if nothing is, the last block
-  // is computed once more, which makes another copy.
+  // A prompt that ends with this block. Computes the missing blocks. If all are there, computes the
+  // last block again, which makes another copy.
   std::vector<pack::Value> compute(std::uint64_t last) {
     std::vector<std::uint64_t> path;
     for (auto block = last; block != 0; block = parent(block)) path.push_back(block);
@@ -133,7 +133,7 @@ class Run {
     if (kind > 14) serve_replay();
   }
 
-  // Nothing is lost any more, and all that is due happens.
+  // No message is lost any more, and all pending work is done.
   void settle() {
     world_.loss_percent = world_.cut_percent = 0;
     if (!connected_) connect();
@@ -141,7 +141,8 @@ class Run {
     for (int i = 0; i < 200; ++i) serve_replay();
   }
 
-  // Blocks claimed that the engine does not hold, though nothing it said is still to come.
+  // Blocks that are claimed but that the engine does not hold, after all its messages were
+  // received.
   [[nodiscard]] std::set<std::uint64_t> false_claims() const {
     if (!is_verified() || is_behind()) return {};
     std::set<std::uint64_t> wrong;
@@ -169,7 +170,7 @@ class Run {
     const auto from = before == 0 ? scheme_.root({.model = "m"}) : key_of(before);
     return scheme_.next(from, scheme_.local(std::vector<TokenId>{static_cast<TokenId>(block)}, {}));
   }
-  // Messages of this life have not been applied.
+  // Whether messages of this life have not been applied.
   [[nodiscard]] bool is_behind() const {
     const auto applied = feed_.status().facts.sequence;
     return engine_.next() > (applied ? *applied + 1 : 0);
@@ -184,7 +185,7 @@ class Run {
   void deliver(const Published& message) {
     if (!connected_ || rng_.below(100) < world_.loss_percent) return;
     if (rng_.below(12) == 0 && !late_) {
-      late_ = message;  // comes after the next one
+      late_ = message;  // arrives after the next one
       return;
     }
     live(message);
@@ -202,7 +203,7 @@ class Run {
     asked_ = from;
     answers_.clear();
   }
-  // The engine takes the request, or gives one answer of it.
+  // The engine receives the request, or gives one answer to it.
   void serve_replay() {
     if (!feed_.replaying() || !connected_) return;
     if (asked_) {
@@ -260,7 +261,7 @@ void expect_no_false_claims(const World& world, bool learns_all) {
   }
 }
 
-TEST(FeedTruth, WithReplayTheIndexIsTheEnginesTruthAgainAfterAnyLoss) {
+TEST(FeedTruth, ReplayRestoresTheTruthAfterAnyLoss) {
   expect_no_false_claims({.replay = true, .buffer_messages_max = 10'000, .loss_percent = 15}, true);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What an engine may say costs no more memory or time than its bytes are worth.
+// A message of an engine costs at most as much memory and time as its bytes justify.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -22,7 +22,7 @@
 namespace sightline::events {
 namespace {
 
-// An array of so many values of one byte each.
+// An array of this many values of one byte each.
 pack::Value many(std::size_t count, char value) {
   return pack::sized(0xdd, static_cast<std::uint32_t>(count)) + std::string(count, value);
 }
@@ -85,7 +85,7 @@ BlockStored blocks_of(std::size_t count) {
   return event;
 }
 
-TEST(HostileEngine, ClearingAgainAndAgainDoesNotWalkOverTheOthersBlocks) {
+TEST(HostileEngine, RepeatedClearsDoNotWalkOtherEnginesBlocks) {
   const keys::Scheme scheme(contract::development_identity_key());
   CountingIndex index;
   test::IndexedNormaliser other({.id = CacheId{1}, .model = "m"}, scheme, index);
@@ -139,7 +139,7 @@ double cost_of(const EventBatch& batch) {
   return least;
 }
 
-// The cost of so many blocks in the last of these groups, all of which count.
+// The cost of this many blocks in the last of these groups, all of which count.
 double cost_in_groups(std::int64_t groups, const BlockStored& blocks) {
   EventBatch batch;
   for (std::int64_t group = 0; group < groups; ++group) {
@@ -175,7 +175,7 @@ double ordinary_cost() {
 TEST(HostileEngine, HashesChosenForOneBucketCostWhatOthersCost) {
   std::unordered_set<std::size_t> table;
   while (table.size() < kManyBlocks) table.insert(table.size());
-  // Taken as they are, and mixed with the constant that everybody uses.
+  // Hashes unchanged, and mixed with the usual constant.
   for (const std::uint64_t mask : {0ULL, 0x9e37'79b9'7f4a'7c15ULL}) {
     auto event = blocks_of(kManyBlocks);
     for (std::size_t i = 0; i < kManyBlocks; ++i) {
@@ -192,20 +192,20 @@ BlockStored orphans(std::size_t count) {
   return event;
 }
 
-TEST(HostileEngine, OneHashManyTimesInAWaitingEventCostsWhatManyCost) {
+TEST(HostileEngine, RepeatedHashInAWaitingEventCostsNoMore) {
   auto event = orphans(kManyBlocks);
   event.hashes.assign(kManyBlocks, {.low = 1, .high = 1});
   const auto removed = removal_of({event.hashes[0]});
   EXPECT_LT(cost_of({.events = {event, removed}}), kRatioMax * ordinary_cost());
 }
 
-TEST(HostileEngine, RemovingAWaitingEventFromItsEndCostsWhatOtherRemovalsCost) {
+TEST(HostileEngine, RemovingAWaitingEventBackwardsCostsNoMore) {
   const auto event = orphans(kManyBlocks);
   const auto removed = removal_of({event.hashes.rbegin(), event.hashes.rend()});
   EXPECT_LT(cost_of({.events = {event, removed}}), kRatioMax * ordinary_cost());
 }
 
-TEST(HostileEngine, RemovingWhatWaitsOnAnotherTierCostsWhatOtherRemovalsCost) {
+TEST(HostileEngine, RemovingWaitingBlocksOfAnotherTierCostsNoMore) {
   std::vector<KvEvent> events;
   auto event = orphans(kManyBlocks / 1000);
   event.hashes.assign(event.hashes.size(), {.low = 1, .high = 1});
@@ -232,7 +232,7 @@ TEST(HostileEngine, WhatAllEnginesHaveRememberedIsBoundedTogether) {
   EXPECT_EQ(second->handles(), 1U);
   EXPECT_TRUE(second->missing().no_room);
   EXPECT_EQ(index.blocks(CacheId{2}), 1U);
-  // What one forgets, or leaves, others may have.
+  // Others may use the room that one frees.
   first->reset();
   second->apply({.events = {blocks_of(3)}});
   EXPECT_EQ(second->handles(), 3U);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 
-// What events mean, as the list of operations that they become.
+// The meaning of events, as a list of operations.
 #include <utility>
 #include <vector>
 
@@ -71,7 +71,7 @@ class Meaning : public testing::Test {
                            {.tokens = tokens, .media = {}, .block_size = kBlockSize})
               .keys;
   }
-  // What these events of one batch become.
+  // The operations of these events of one batch.
   template <class... Events>
   std::vector<Operation> of(Events... events) {
     list.all.clear();
@@ -106,7 +106,7 @@ TEST_F(Meaning, OfBlocksHeldAlreadyIsNothing) {
   EXPECT_EQ(of(stored(2, 1)), Operations{});
 }
 
-TEST_F(Meaning, OfAChainWithHeldBlocksInItIsOneStoreForEachStretchOfNewOnes) {
+TEST_F(Meaning, EachStretchOfNewBlocksGivesOneStore) {
   of(stored(0, 5));
   of(removed({0}), removed({3}), removed({4}));
   EXPECT_EQ(of(stored(0, 5)), (Operations{Store{.parent = {}, .keys = keys_of(0, 1)},
@@ -119,7 +119,7 @@ TEST_F(Meaning, OfARemovalIsARemoveOfWhatWasHeld) {
   EXPECT_EQ(of(removed({2})), Operations{});
 }
 
-TEST_F(Meaning, OfTheFirstOfTwoRemovalsOfTwoCopiesIsNothing) {
+TEST_F(Meaning, FirstRemovalOfTwoCopiesGivesNoOperation) {
   of(stored(0, 2));
   of(stored(1, 1));
   EXPECT_EQ(of(removed({1})), Operations{});
@@ -132,7 +132,7 @@ TEST_F(Meaning, OfABlockThatWaitedForItsParentComesAfterIt) {
                                           Store{.parent = key[2], .keys = keys_of(3, 1)}}));
 }
 
-TEST_F(Meaning, OfAnotherTierIsAStoreOfThatTierBehindTheSameParent) {
+TEST_F(Meaning, AnotherTierGivesAStoreWithTheSameParent) {
   of(stored(0, 3));
   BlockStored offloaded;
   offloaded.hashes = {hash(1), hash(2), hash(0)};
@@ -153,7 +153,7 @@ TEST_F(Meaning, OfUnknownContentIsNothingNorOfWhatFollowsIt) {
             (Operations{Store{.parent = {}, .keys = keys_of(0, 1)}}));
 }
 
-TEST_F(Meaning, OfAHashWithTwoContentsIsTheRemovalOfTheFirst) {
+TEST_F(Meaning, HashWithTwoContentsRemovesTheFirst) {
   of(stored(0, 2));
   auto other = stored(1, 1);
   other.tokens = {9, 9, 9, 9};

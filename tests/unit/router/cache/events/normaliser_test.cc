@@ -38,7 +38,7 @@ std::vector<std::int64_t> counting(std::size_t count, std::int64_t from = 10) {
   return tokens;
 }
 
-// Blocks of consecutive tokens under consecutive hashes, at the root unless told otherwise.
+// Blocks of consecutive tokens with consecutive hashes, by default at the root.
 BlockStored stored(std::uint64_t first_hash, std::size_t blocks,
                    std::optional<std::uint64_t> parent = std::nullopt) {
   BlockStored event;
@@ -100,7 +100,7 @@ class NormaliserRules : public testing::Test {
   std::optional<test::IndexedNormaliser> state_;
 };
 
-TEST_F(NormaliserRules, AChainAcrossEventsIsTheChainOfTheWholePrompt) {
+TEST_F(NormaliserRules, ChainAcrossEventsEqualsTheWholePrompt) {
   const auto first = stored(1, 2);
   auto second = stored(3, 2, 2);
   apply(first);
@@ -177,7 +177,7 @@ TEST_F(NormaliserRules, AllBlocksClearedForgetsEverythingAndAHandleToo) {
   EXPECT_EQ(state().waiting(), 1U);
 }
 
-TEST_F(NormaliserRules, AClearInFrontOfTheSameBatchsStoresKeepsThem) {
+TEST_F(NormaliserRules, ClearBeforeStoresOfItsBatchKeepsThem) {
   apply(stored(1, 2));
   apply(AllBlocksCleared{}, stored(7, 1));
   EXPECT_EQ(blocks(), 1U);
@@ -211,7 +211,7 @@ TEST_F(NormaliserRules, SaltAndAdapterChooseTheRoot) {
   EXPECT_EQ(leading(adapted.tokens, {}, root()), 0U);
 }
 
-// SGLang names the salt of the whole event; its blocks' hashes follow from it, so children inherit.
+// SGLang gives the salt of the whole event. Its blocks' hashes include it, so children inherit it.
 TEST_F(NormaliserRules, TheSaltOfAnEventChoosesTheRoot) {
   auto salted = stored(1, 2);
   salted.cache_salt = "tenant";
@@ -229,7 +229,7 @@ struct UnclearCase {
   std::function<void(BlockStored&)> change;
 };
 
-// Each leaves block 1 of three unclear, or the root, so that nothing from there on is indexed.
+// Each case makes block 1 of three, or the root, unclear. Blocks from there on must not be indexed.
 TEST_F(NormaliserRules, UnclearBlocksAndTheirChildrenAreNeverIndexed) {
   const auto bare = [](std::size_t block) {
     return [block](BlockStored& event) {
@@ -304,7 +304,7 @@ TEST_F(NormaliserRules, UnclearBlocksAndTheirChildrenAreNeverIndexed) {
   }
 }
 
-TEST_F(NormaliserRules, AStringAtTheRootOfAnOldEncodingWithoutPlaceholdersIsTheSalt) {
+TEST_F(NormaliserRules, RootStringWithoutPlaceholdersIsTheSalt) {
   auto event = stored(1, 1);
   event.offsets_stated = false;
   event.extras.resize(1);
@@ -401,7 +401,7 @@ TEST_F(NormaliserRules, OldEncodingsWithoutGroupAndKindCountAsFull) {
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(NormaliserRules, ABlockSizeOtherThanConfiguredExcludesTheEngineUntilItAgrees) {
+TEST_F(NormaliserRules, OtherBlockSizeExcludesTheEngineUntilItAgrees) {
   options.block_size_configured = 16;
   apply(stored(1, 2), stored(1, 2));
   EXPECT_EQ(blocks(), 0U);
@@ -423,7 +423,7 @@ TEST_F(NormaliserRules, ABlockSizeOtherThanConfiguredExcludesTheEngineUntilItAgr
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(NormaliserRules, ABlockSizeThatChangesInMidLifeDropsTheEngine) {
+TEST_F(NormaliserRules, ChangedBlockSizeDropsTheEnginesBlocks) {
   apply(stored(1, 2));
   auto other = stored(5, 1);
   other.block_size = 8;
@@ -434,7 +434,7 @@ TEST_F(NormaliserRules, ABlockSizeThatChangesInMidLifeDropsTheEngine) {
 }
 
 // vLLM's offloading announced blocks of hash size for a group of larger blocks.
-TEST_F(NormaliserRules, EventsOfAnotherTierNeitherSetNorContradictTheBlockSize) {
+TEST_F(NormaliserRules, EventsOfAnotherTierIgnoreTheBlockSize) {
   auto offloaded = stored(1, 1);
   offloaded.tier = Tier::Cpu;
   offloaded.block_size = 1;
@@ -466,7 +466,7 @@ TEST_F(NormaliserRules, OneHashWithTwoContentsIsWithdrawn) {
   EXPECT_EQ(blocks(), 0U);
 }
 
-TEST_F(NormaliserRules, OneHashTwiceInOneEventWithTwoContentsIsWithdrawnToo) {
+TEST_F(NormaliserRules, HashWithTwoContentsInOneEventIsWithdrawn) {
   auto event = stored(1, 2);
   event.hashes[1] = event.hashes[0];
   apply(event);
@@ -533,7 +533,7 @@ class Pool {
     return hash(value);
   }
 
-  // Stores what a prompt of few tokens lacks; a prompt held whole gets a copy of its last block.
+  // Stores the blocks that a short prompt lacks. A complete prompt gets a copy of its last block.
   BlockStored store() {
     std::vector<TokenId> prompt(1 + rng_.below(6));
     for (auto& token : prompt) token = rng_.below(3);

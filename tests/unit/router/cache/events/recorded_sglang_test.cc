@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 
-// Recorded sessions of SGLang: what is predicted from its events is what it reused.
+// Recorded sessions of SGLang: the prediction from its events equals what it reused.
 #include <algorithm>
 #include <cstdint>
 #include <ostream>
@@ -39,7 +39,7 @@ struct Session {
   std::uint32_t page;
   std::size_t want_compared;
   std::size_t want_hits;  // of these, with cached tokens, on text
-  // Predicted too high: the same tokens had come under an extra_key, which no event tells.
+  // Predicted too high: the same tokens came under an extra_key, which events do not contain.
   std::set<std::int64_t> want_over = {};
 };
 
@@ -52,7 +52,7 @@ struct Outcome {
   std::set<std::int64_t> under;
 };
 
-// Of text, all must be exact. What follows the first picture is not known here.
+// For text, each prediction must be exact. After the first picture the prompt is unknown here.
 void compare(const CapturedPrompt& prompt, std::int64_t predicted, Outcome& outcome) {
   ++outcome.compared;
   const bool has_media = !prompt.media.empty();
@@ -73,14 +73,14 @@ std::int64_t predict(const test::Playback& playback, const CapturedPrompt& promp
 
 class RecordedSglangSession : public testing::TestWithParam<Session> {};
 
-TEST_P(RecordedSglangSession, PredictionEqualsCachedTokensOfEveryTextAndNeverExceedsThem) {
+TEST_P(RecordedSglangSession, PredictionEqualsCachedTokensOfEachText) {
   const auto session = test::load_capture(GetParam().name);
   test::Playback first(session.messages, sglang_options(0));
   test::Playback second(session.messages_rank1, sglang_options(1));
   Outcome outcome;
   for (const CapturedPrompt& prompt : session.prompts) {
     if (!prompt.n) continue;  // sent at the same moment as another
-    // These do not follow from the events; the router edits them or claims nothing.
+    // These do not follow from events. The router edits these requests or claims no blocks.
     if (prompt.has_extra_key || prompt.several_samples || prompt.input_logprobs) continue;
     test::Playback& rank = prompt.rank == 1 ? second : first;
     rank.play_until(session.exchange(*prompt.n).started_s);
@@ -126,10 +126,10 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// SGLang's tree driven without a server: scenes of one publisher, named "TREE-SETTING-SCENE".
+// SGLang's tree, driven without a server: scenes of one publisher, named "TREE-SETTING-SCENE".
 class TreeAlone : public testing::Test {
  protected:
-  // What is held after each scene whose name begins so.
+  // The blocks held after each scene whose name has this prefix.
   std::vector<std::vector<keys::BlockKey>> after_each(const std::string& prefix) {
     index::ExactIndex index;
     NormaliserOptions options = sglang_options(0);
@@ -161,7 +161,8 @@ TEST_F(TreeAlone, BothTreesOfSglangMeanTheSame) {
     EXPECT_EQ(rust, python) << setting;
     ASSERT_GE(rust.size(), 8U);
     EXPECT_GT(rust[1].size(), 1U);
-    // The last scenes evict all and reset: also of what lay there twice under one hash.
+    // The last scenes evict all blocks and reset, also blocks that were stored twice under one
+    // hash.
     EXPECT_TRUE(rust[rust.size() - 2].empty()) << setting;
     EXPECT_EQ(statistics_.unknown_removal, 0U) << setting;
     EXPECT_FALSE(upper_bound_);

@@ -97,8 +97,8 @@ struct QwenCase {
   const char* session;
   std::size_t want_compared;
   std::int64_t want_hit_tokens;
-  // The engine had forgotten more than it had said: it announces a reset only with its next
-  // step, and a restarted one is silent until its first store.
+  // The engine had dropped more than it had announced. It announces a reset only with its next
+  // step, and a restarted engine is silent until its first store.
   std::set<std::int64_t> want_overestimates;
 };
 
@@ -129,9 +129,9 @@ INSTANTIATE_TEST_SUITE_P(All, RecordedQwenSession,
                            return name;
                          });
 
-// vLLM before 0.32. Up to 0.23 a count of zero is left out. One exchange of each session is
-// predicted too high: the first after POST /reset_prefix_cache, as AllBlocksCleared comes with the
-// step of that request only.
+// vLLM before 0.32. Up to 0.23 it leaves out a count of zero. Each session has one exchange
+// predicted too high: the first after POST /reset_prefix_cache. AllBlocksCleared only comes with
+// the step of that request.
 struct OlderCase {
   const char* session;
   std::size_t want_compared;
@@ -173,9 +173,9 @@ INSTANTIATE_TEST_SUITE_P(All, RecordedOlderSession,
                            return name;
                          });
 
-// Of requests sent at the same moment, each one sees either what was cached before all of them or
-// what the first of them has cached.
-TEST(RecordedSessions, ConcurrentRequestsHitWhatWasHeldBeforeOrAfterTheFirst) {
+// Each of the requests sent at the same moment sees one of two states: the cache before all of
+// them, or with the first of them.
+TEST(RecordedSessions, ConcurrentRequestsSeeTheCacheBeforeOrAfterTheFirst) {
   for (const auto* name : {"qwen2vl-main", "qwen2vl-evict"}) {
     SCOPED_TRACE(name);
     const auto session = test::load_capture(name);

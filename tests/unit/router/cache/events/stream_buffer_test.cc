@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What an event stream does with live messages that find no room while a replay runs.
+// How an event stream treats live messages without room while a replay runs.
 #include <gtest/gtest.h>
 
 #include "router/cache/events/stream.h"
@@ -28,7 +28,8 @@ TEST(StreamBuffer, IsBoundedInMessagesAndBytes) {
     stream->start();
     for (std::uint64_t i = 0; i < 4; ++i) stream->live(message(i));
     EXPECT_EQ(stream->statistics().buffer_overflows, 2U);
-    // What was dropped is asked for at once: the next message may be hours away.
+    // The stream requests the dropped messages immediately, because the next message may come hours
+    // later.
     const auto end = stream->replay_ended(false);
     EXPECT_EQ(applied(end), (Sequences{0, 1}));
     EXPECT_EQ(end.replay_from, 1U);
@@ -53,7 +54,7 @@ TEST(StreamBuffer, WhatItDroppedAndNoReplayBringsDropsTheState) {
   EXPECT_TRUE(step.drop);
 }
 
-TEST(StreamBuffer, LearningAnewWithoutReplayStillAsksForWhatItDropped) {
+TEST(StreamBuffer, RelearnWithoutReplayStillRequestsDroppedMessages) {
   auto stream = EventStream({.replay_available = true, .buffered_messages_max = 1});
   stream.start();
   stream.live(message(0));
@@ -63,7 +64,7 @@ TEST(StreamBuffer, LearningAnewWithoutReplayStillAsksForWhatItDropped) {
   EXPECT_EQ(step.replay_from, 0U);
 }
 
-// A publisher that is always faster than the buffer.
+// A publisher, always faster than the buffer.
 TEST(StreamBuffer, OneThatNeverSufficesIsNotAskedForEver) {
   ByteBudget budget(2);
   auto stream = EventStream({.replay_available = true, .held = &budget});
@@ -92,7 +93,7 @@ TEST(StreamBuffer, IsFullBeforeAnythingIsDropped) {
   EXPECT_EQ(stream.statistics().buffer_overflows, 0U);
 }
 
-TEST(StreamBuffer, OneMessageIsKeptWhateverItsSize) {
+TEST(StreamBuffer, KeepsOneMessageOfAnySize) {
   auto stream = EventStream({.replay_available = true, .buffered_bytes_max = 1});
   stream.start();
   stream.live(message(1));
@@ -121,7 +122,7 @@ TEST(StreamBuffer, WhatAllStreamsHoldIsBounded) {
   EXPECT_EQ(budget.held(), 0U);
 }
 
-TEST(StreamBuffer, WhatFindsNoRoomAmongAllStreamsIsAskedForAgain) {
+TEST(StreamBuffer, RequestsMessagesAgainThatExceedTheSharedLimit) {
   ByteBudget budget(2);
   auto stream = EventStream({.replay_available = true, .held = &budget});
   stream.start();

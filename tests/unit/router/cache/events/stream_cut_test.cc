@@ -59,8 +59,8 @@ TEST(CutReplay, OneWithoutItsEndIsGoneOnWith) {
   EXPECT_EQ(applied(stream.replayed(message(2))), Sequences{2});
 }
 
-// The marker may find room where messages before it found none.
-TEST(CutReplay, AnEndAfterSomethingNewIsNotBelieved) {
+// The marker may have found room where messages before it had not.
+TEST(CutReplay, EndAfterNewMessagesIsNotFinal) {
   auto stream = joining();
   stream.replayed(message(0));
   EXPECT_EQ(stream.replay_ended(false).replay_from, 0U);
@@ -70,7 +70,7 @@ TEST(CutReplay, AnEndAfterSomethingNewIsNotBelieved) {
   EXPECT_FALSE(stream.replaying());
 }
 
-TEST(CutReplay, AnyNumberOfThemIsTakenAsLongAsEachBringsSomething) {
+TEST(CutReplay, AcceptsAnyNumberThatBringNewMessages) {
   auto stream = joining();
   for (std::uint64_t i = 0; i < 100; ++i) {
     if (i > 0) stream.replayed(message(i - 1));
@@ -105,8 +105,8 @@ TEST(CutReplay, SilenceIsAskedAgainAndThenGoneOnWithout) {
   EXPECT_FALSE(stream.replay_silent());
 }
 
-// vLLM's publisher: a replay is sent in one go; what exceeds the room on its socket is dropped, and
-// room comes back as the answers are read.
+// vLLM's publisher. It sends a replay in one go. What exceeds the room of its socket is dropped,
+// and room returns as the reader reads.
 class Publisher {
  public:
   explicit Publisher(std::uint64_t seed) : rng_(seed) {}
@@ -134,7 +134,7 @@ class Publisher {
   std::uint64_t next_ = 0;
 };
 
-// A stream that joins such a publisher, with live messages that it reads as it wants them.
+// A stream that joins this publisher. It reads live messages when it wants.
 class Joining {
  public:
   explicit Joining(std::uint64_t seed) : publisher_(seed) {
@@ -182,7 +182,7 @@ class Joining {
   std::uint64_t taken_ = 0;
 };
 
-TEST(CutReplay, NothingIsForgottenAndNothingIsMissingAtTheEndOverRandomCuts) {
+TEST(CutReplay, RandomCutsLoseNoMessages) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(seed);
     Joining joined(seed);

@@ -42,7 +42,7 @@ EventStream live_after(std::uint64_t last) {
   return stream;
 }
 
-// Silence, each time it asks again. The last step.
+// Silence after each request. Returns the last step.
 StreamStep stay_silent(EventStream& stream) {
   StreamStep step;
   for (int asked = 0; stream.replaying() && asked < 100; ++asked) step = stream.replay_ended(true);
@@ -78,7 +78,7 @@ TEST(EventStream, JoiningLateIsCounted) {
   EXPECT_EQ(stream.statistics().gaps, 0U);
 }
 
-TEST(EventStream, AsksForTheBeginningUntilTheAnswersReachTheLiveMessages) {
+TEST(EventStream, RequestsTheBeginningUntilAnswersReachLiveMessages) {
   auto stream = with_replay();
   EXPECT_EQ(stream.start().replay_from, 0U);
   EXPECT_TRUE(stream.replaying());
@@ -119,7 +119,7 @@ TEST(EventStream, AnEmptyReplayLeadsToLiveMessages) {
   EXPECT_EQ(applied(stream.live(message(0))), Sequences{0});
 }
 
-TEST(EventStream, AnEngineThatComesUpAfterTheFirstReplayIsAskedAgain) {
+TEST(EventStream, RequestsAgainAfterALateEngineStart) {
   auto stream = with_replay();
   stream.start();
   EXPECT_EQ(stream.replay_ended(true).replay_from, 0U);
@@ -133,7 +133,7 @@ TEST(EventStream, AnEngineThatComesUpAfterTheFirstReplayIsAskedAgain) {
 
 TEST(EventStream, AReconnectWithoutReplayDropsWhatNothingVouchesFor) {
   auto stream = without_replay();
-  EXPECT_FALSE(stream.reconnected(true).drop);  // nothing is held yet
+  EXPECT_FALSE(stream.reconnected(true).drop);  // nothing is held before the first message
   stream.live(message(0));
   const auto step = stream.reconnected(true);
   EXPECT_TRUE(step.drop);
@@ -153,16 +153,16 @@ TEST(EventStream, AReconnectForgetsMessagesThatWaitedOnTheLostConnection) {
   EXPECT_EQ(stream.last_sequence(), 2U) << "of the new life";
 }
 
-TEST(EventStream, MessagesThatMayBeOfTwoLivesAreLearnedAnew) {
+TEST(EventStream, MessagesOfPossiblyTwoLivesCauseARelearn) {
   auto stream = live_after(4);
-  stream.live(message(5, 9));  // of the new life, as if it went on
+  stream.live(message(5, 9));  // of the new life, but with the next number
   const auto step = stream.reconnected(false);
   EXPECT_TRUE(step.drop);
   EXPECT_EQ(step.replay_from, 0U);
   EXPECT_EQ(applied(stream.replayed(message(0, 9))), Sequences{0});
 }
 
-TEST(EventStream, AMessageFromBeforeAllThatTheReplayStillHasIsNotAskedForForEver) {
+TEST(EventStream, StopsRequestingMessagesOlderThanTheReplay) {
   auto stream = live_after(0);
   auto step = stream.live(message(2));
   int asked = 0;
@@ -181,7 +181,7 @@ TEST(EventStream, AMessageFromBeforeAllThatTheReplayStillHasIsNotAskedForForEver
   EXPECT_FALSE(stream.replaying());
 }
 
-TEST(EventStream, AReplaySocketOfAnotherEngineIsNotAskedForEver) {
+TEST(EventStream, StopsRequestingFromAnotherEnginesReplaySocket) {
   auto stream = live_after(2);
   std::uint64_t asked = 0;
   auto step = stream.live(message(2, 9));
@@ -206,7 +206,7 @@ TEST(EventStream, WhatIsLostWhileAReplayRunsIsAskedForAgain) {
   EXPECT_EQ(met.replay_from, 4U);
 }
 
-TEST(EventStream, LearningAnewByReplayDropsTheStateAndAsksForAllThereIs) {
+TEST(EventStream, RelearnByReplayDropsTheStateAndRequestsAll) {
   auto stream = live_after(4);
   const auto step = stream.relearn(true);
   EXPECT_TRUE(step.drop);
@@ -216,7 +216,7 @@ TEST(EventStream, LearningAnewByReplayDropsTheStateAndAsksForAllThereIs) {
   EXPECT_EQ(stream.statistics().relearns, 1U);
 }
 
-TEST(EventStream, LearningAnewWithoutReplayGoesOnFromTheNextMessage) {
+TEST(EventStream, RelearnWithoutReplayContinuesWithTheNextMessage) {
   auto stream = live_after(4);
   const auto step = stream.relearn(false);
   EXPECT_TRUE(step.drop);
@@ -228,7 +228,7 @@ TEST(EventStream, LearningAnewWithoutReplayGoesOnFromTheNextMessage) {
   EXPECT_EQ(stream.live(message(8)).replay_from, 5U) << "later gaps are filled as ever";
 }
 
-TEST(EventStream, LearningAnewWithoutReplayEndsOneThatRuns) {
+TEST(EventStream, RelearnWithoutReplayEndsARunningReplay) {
   auto stream = live_after(4);
   stream.live(message(7));
   stream.live(message(8));
@@ -238,7 +238,7 @@ TEST(EventStream, LearningAnewWithoutReplayEndsOneThatRuns) {
   EXPECT_FALSE(stream.replaying());
 }
 
-TEST(EventStream, AReplayThatIsCutShortIsBelievedWhereLiveMessagesGoOn) {
+TEST(EventStream, ShortReplayCountsIfLiveMessagesContinueIt) {
   auto stream = with_replay();
   stream.start();
   stream.replayed(message(0));
@@ -300,7 +300,7 @@ TEST(EventStream, APublisherThatRestartedAndCountedPastUsIsRecognised) {
   EXPECT_EQ(stream.statistics().drops, 1U);
 }
 
-TEST(EventStream, APublisherThatDoesNotKnowOurLastMessageStartsAnew) {
+TEST(EventStream, UnknownLastMessageMeansANewLife) {
   auto stream = live_after(4);
   stream.live(message(9));
   const auto end = stream.replay_ended(false);  // the terminator alone
@@ -485,7 +485,7 @@ TEST(EventStream, AReconnectToTheSamePublisherBringsWhatWasLost) {
   EXPECT_EQ(stream.statistics().gaps_recovered, 0U);
 }
 
-TEST(EventStream, AReconnectThatNobodyConfirmsDropsTheState) {
+TEST(EventStream, UnconfirmedReconnectDropsTheState) {
   auto stream = live_after(4);
   stream.reconnected(true);
   EXPECT_TRUE(stay_silent(stream).drop);
@@ -499,8 +499,8 @@ TEST(EventStream, AReconnectBeforeAnyMessageAsksForTheBeginning) {
   EXPECT_EQ(stream.reconnected(true).replay_from, 0U);
 }
 
-// A publisher that restarts and a network that loses messages: what the stream has applied since
-// its last drop is always a run of one life without holes, and the newest message comes through.
+// A publisher that restarts, and a network that loses messages. What the stream has applied since
+// its last drop is a run of one life without gaps, and includes the newest message.
 TEST(EventStream, NeverMixesLivesAndNeverSkipsOverRandomHistories) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);

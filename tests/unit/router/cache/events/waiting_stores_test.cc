@@ -80,7 +80,7 @@ TEST(WaitingStores, TheTextsOfAnEventTakeBytesToo) {
   }
 }
 
-TEST(WaitingStores, WhatIsBeyondTheBytesAloneIsNotKeptAndPushesNothingOut) {
+TEST(WaitingStores, OversizedStoreIsDroppedWithoutEvictingOthers) {
   WaitingStores waiting({.bytes_max = 10'000});
   waiting.keep(stored(10, 1, 1));
   EXPECT_EQ(waiting.keep(stored(100, 1000, 2)), 1000U);
@@ -88,7 +88,7 @@ TEST(WaitingStores, WhatIsBeyondTheBytesAloneIsNotKeptAndPushesNothingOut) {
   EXPECT_TRUE(waiting.empty());
 }
 
-TEST(WaitingStores, ARemovalEndsAllFromTheFirstPlaceOfARepeatedBlockOn) {
+TEST(WaitingStores, RemovalEndsAllFromARepeatedBlocksFirstPlace) {
   WaitingStores waiting({});
   auto event = stored(10, 5, 1);
   event.hashes[4] = event.hashes[1];
@@ -99,7 +99,7 @@ TEST(WaitingStores, ARemovalEndsAllFromTheFirstPlaceOfARepeatedBlockOn) {
   EXPECT_EQ(waiting.take(hash(1))[0].hashes, std::vector<EngineHash>{hash(10)});
 }
 
-TEST(WaitingStores, ARemovalEndsTheWaitOfTheBlockAndOfThoseBehindIt) {
+TEST(WaitingStores, RemovalEndsTheBlockAndItsSuccessors) {
   WaitingStores waiting({});
   waiting.keep(stored(10, 4, 1));
   EXPECT_EQ(waiting.cancel(hash(12), operations::Tier::Cpu), 0U) << "another tier's copy";
@@ -112,7 +112,7 @@ TEST(WaitingStores, ARemovalEndsTheWaitOfTheBlockAndOfThoseBehindIt) {
   EXPECT_EQ(waiting.blocks(), 0U);
 }
 
-TEST(WaitingStores, ARemovalOfTheFirstBlockEndsAllOfTheEvent) {
+TEST(WaitingStores, RemovalOfTheFirstBlockEndsTheEvent) {
   WaitingStores waiting({});
   waiting.keep(stored(10, 2, 1));
   waiting.keep(stored(10, 1, 1));  // another copy: which one is gone is not known

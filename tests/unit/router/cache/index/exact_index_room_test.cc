@@ -23,7 +23,7 @@ std::vector<BlockKey> chain(std::uint64_t from, std::size_t count) {
   return keys;
 }
 
-TEST(ExactIndexRoom, WhoHoldsMoreThanItsEngineHasGivesWayToOneThatDoesNot) {
+TEST(ExactIndexRoom, OverfullEngineMakesRoomForOthers) {
   ExactIndex index(20'000);
   index.set_bounds({{.cache = kA, .engine_blocks = 1'000}, {.cache = kB, .engine_blocks = 8'000}});
   index.store(kB, Tier::Gpu, chain(1'000'000, 1'000));
@@ -44,7 +44,7 @@ TEST(ExactIndexRoom, WhoHoldsMoreThanItsEngineHasGivesWayToOneThatDoesNot) {
   EXPECT_EQ(index.limits(kA), CacheLimits{.engine_blocks = 1'000});
 }
 
-TEST(ExactIndexRoom, WhoseRoomIsNotKnownIsBoundToAnEqualShareWhileItIsFull) {
+TEST(ExactIndexRoom, UnknownCapacityGetsAnEqualShareWhenFull) {
   ExactIndex index(8'000);
   index.store(kA, Tier::Gpu, chain(0, 8'000));
   index.store(kB, Tier::Cpu, chain(1'000'000, 4'000));
@@ -55,7 +55,7 @@ TEST(ExactIndexRoom, WhoseRoomIsNotKnownIsBoundToAnEqualShareWhileItIsFull) {
   EXPECT_EQ(index.digest(kB).of(Tier::Cpu).count, 4'000U);
 }
 
-TEST(ExactIndexRoom, WithoutMemoryItIsFullAndGivesBackWhatItNoLongerNeeds) {
+TEST(ExactIndexRoom, IsFullWithoutMemoryAndFreesUnneededMemory) {
   ByteBudget memory(std::size_t{2} << 20U);
   ExactIndex index(1'000'000, &memory);
   index.store(kA, Tier::Gpu, chain(0, 100'000));
@@ -73,7 +73,7 @@ TEST(ExactIndexRoom, WithoutMemoryItIsFullAndGivesBackWhatItNoLongerNeeds) {
   EXPECT_GE(memory.room(), std::size_t{1} << 20U);
 }
 
-// Of the heap, as the allocator counts it.
+// The bytes of the heap, from the allocator.
 std::size_t heap_bytes() {
   const auto used = mallinfo2();
   return used.uordblks + used.hblkhd;
@@ -118,7 +118,7 @@ TEST(ExactIndexRoom, KeepsNoRoomForHoldersThatAreGone) {
   }
 }
 
-TEST(ExactIndexRoom, ShrinksWhileMostOfABlockListGoesAndKeepsTheRest) {
+TEST(ExactIndexRoom, ShrinksDuringALargeRemovalAndKeepsTheRest) {
   constexpr std::size_t kBytesMax = std::size_t{2} << 20U;  // its buckets alone took more
   const auto blocks = chain(0, 200'000);
   ByteBudget memory(std::size_t{1} << 30U);
@@ -135,7 +135,7 @@ TEST(ExactIndexRoom, ShrinksWhileMostOfABlockListGoesAndKeepsTheRest) {
   EXPECT_LE(memory.held(), kBytesMax);
 }
 
-TEST(ExactIndexRoom, WhereNobodyIsBeyondItsBoundNobodyLosesAnything) {
+TEST(ExactIndexRoom, NoEngineLosesBlocksWithinItsLimit) {
   ExactIndex index(1'000);
   index.set_bounds({{.cache = kA, .engine_blocks = 900}, {.cache = kB, .engine_blocks = 900}});
   index.store(kA, Tier::Gpu, chain(0, 900));

@@ -25,7 +25,7 @@ std::vector<BlockKey> chain(std::uint64_t from, std::size_t count) {
 constexpr CacheId kA{1};
 constexpr CacheId kB{2};
 
-TEST(ExactIndex, KnowsNobodyBeforeTheFirstStore) {
+TEST(ExactIndex, IsEmptyBeforeTheFirstStore) {
   const ExactIndex index;
   EXPECT_TRUE(index.match(chain(0, 5)).caches.empty());
   EXPECT_EQ(index.match(chain(0, 5)).of(kA), CacheOverlap{.cache = kA});
@@ -53,7 +53,7 @@ TEST(ExactIndex, AHoleEndsTheRun) {
   EXPECT_TRUE(index.match(chain(0, 10)).caches.empty());
 }
 
-TEST(ExactIndex, TiersFollowEachOtherAndSlowerOnesNeverCountAsFaster) {
+TEST(ExactIndex, SlowerTiersContinueButNeverCountAsFaster) {
   ExactIndex index;
   index.store(kA, Tier::Gpu, chain(0, 2));
   index.store(kA, Tier::Cpu, chain(1, 3));      // 1 2 3
@@ -95,7 +95,7 @@ TEST(ExactIndex, DropForgetsOneEngineOnAllTiersAndNoOther) {
   EXPECT_EQ(index.blocks_total(), 4U);
 }
 
-TEST(ExactIndex, WhatItRefusedIsKnownOfEachEngineUntilItIsDropped) {
+TEST(ExactIndex, CountsRefusedBlocksOfEachEngineUntilADrop) {
   ExactIndex index(3);
   index.store(kA, Tier::Gpu, chain(0, 5));
   index.store(kB, Tier::Gpu, chain(0, 3));
@@ -128,19 +128,19 @@ std::vector<BlockKey> held_by(const IndexStatistics& index, CacheId cache) {
   return blocks;
 }
 
-// One seeded history of operations on both indexes, compared after every step.
+// A seeded history of operations on both indexes. Compares them after each step.
 void compare_over_history(std::uint64_t seed, std::size_t blocks_max) {
   Rng rng(seed);
   ExactIndex exact(blocks_max);
   NaiveIndex naive(blocks_max);
-  // Of some engines it is known what they have room for.
+  // Some engines have a known capacity.
   std::vector<ExactIndex::Bound> bounds;
   for (std::uint32_t engine = 0; engine < 2; ++engine) {
     bounds.push_back({.cache = CacheId{engine}, .engine_blocks = 1 + rng.below(12)});
     naive.set_bound(bounds.back().cache, bounds.back().engine_blocks);
   }
   exact.set_bounds(bounds);
-  // Few keys in a tree of shared prefixes, so that engines and prompts meet often.
+  // Few keys in a tree of shared prefixes, because engines and prompts must meet often.
   std::vector<std::vector<BlockKey>> prompts;
   for (std::uint64_t p = 0; p < 8; ++p) {
     auto keys = chain(0, rng.below(12));
@@ -201,7 +201,7 @@ TEST(ExactIndex, AgreesWithTheNaiveIndexOverRandomHistories) {
   }
 }
 
-TEST(ExactIndex, AgreesWithTheNaiveIndexWhileItIsFullAgainAndAgain) {
+TEST(ExactIndex, AgreesWithTheNaiveIndexWhenRepeatedlyFull) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     compare_over_history(seed, 10 + seed % 30);
@@ -209,7 +209,7 @@ TEST(ExactIndex, AgreesWithTheNaiveIndexWhileItIsFullAgainAndAgain) {
   }
 }
 
-TEST(ExactIndex, ADigestTellsEachTierAndIsThatOfNothingAfterADrop) {
+TEST(ExactIndex, DigestCoversEachTierAndIsEmptyAfterADrop) {
   ExactIndex index(5);
   index.store(kA, Tier::Gpu, chain(0, 9));  // of which four are refused
   index.store(kA, Tier::Cpu, chain(0, 2));
@@ -222,7 +222,7 @@ TEST(ExactIndex, ADigestTellsEachTierAndIsThatOfNothingAfterADrop) {
   EXPECT_EQ(index.digest(kB).of(Tier::Gpu).count, 5U);
 }
 
-TEST(ExactIndex, WhatIsClearedLaterCountsNoMoreAtOnceAndItsMemoryGoesInSteps) {
+TEST(ExactIndex, DeferredClearHidesBlocksAndFreesMemoryInSteps) {
   ExactIndex index;
   const auto many = chain(0, 100'000);
   index.store(kA, Tier::Gpu, many);
@@ -267,7 +267,7 @@ TEST(ExactIndex, WhatIsClearedAgainAndAgainDoesNotPileUp) {
   EXPECT_EQ(index.blocks_total(), 20'000U);
 }
 
-TEST(ExactIndex, AReaderSeesAllOrNothingOfAnOperationOnFewBlocks) {
+TEST(ExactIndex, ReaderSeesSmallOperationsWhole) {
   ExactIndex index;
   const auto blocks = chain(0, 64);
   std::atomic<bool> done = false;
@@ -284,7 +284,7 @@ TEST(ExactIndex, AReaderSeesAllOrNothingOfAnOperationOnFewBlocks) {
   }
 }
 
-TEST(ExactIndex, AReaderDoesNotWaitForTheEndOfAnOperationOnManyBlocks) {
+TEST(ExactIndex, ReaderDoesNotWaitForALargeOperation) {
   ExactIndex index;
   const auto many = chain(0, 200'000);
   std::atomic<bool> enough = false;
@@ -296,7 +296,7 @@ TEST(ExactIndex, AReaderDoesNotWaitForTheEndOfAnOperationOnManyBlocks) {
     }
     done = true;
   });
-  // The first one alone: it is being stored. The last one alone: it is being removed.
+  // Only the first block: a store is under way. Only the last one: a removal is under way.
   for (const auto& ends : {many, std::vector(many.rbegin(), many.rend())}) {
     const std::vector<BlockKey> near_then_far{ends.front(), ends.back()};
     bool seen = false;
@@ -306,14 +306,14 @@ TEST(ExactIndex, AReaderDoesNotWaitForTheEndOfAnOperationOnManyBlocks) {
   enough = true;
 }
 
-TEST(ExactIndex, AReaderSeesAllOrNothingOfAnEngineThatIsDropped) {
+TEST(ExactIndex, ReaderSeesADropWhole) {
   ExactIndex index;
   const auto many = chain(0, 200'000);
-  std::vector<BlockKey> blocks;  // far apart in the table, so that no single step takes them all
+  std::vector<BlockKey> blocks;  // far apart in the table, so no single step takes all
   for (std::size_t i = 0; i < many.size(); i += 3'000) blocks.push_back(many[i]);
   index.store(kB, Tier::Gpu, many);
   std::atomic<bool> done = false;
-  std::atomic<int> stores = 0;  // begun and ended: odd while one goes on
+  std::atomic<int> stores = 0;  // begun and ended. Odd: a store is under way
   std::jthread writer([&] {
     for (int i = 0; i < 5; ++i) {
       ++stores;
@@ -371,7 +371,7 @@ TEST(ExactIndex, AWriterGetsInBesideLookUpsWithoutPause) {
   EXPECT_EQ(index.blocks(kB), 0U);
 }
 
-TEST(ExactIndex, WhatIsHeldIsListedOnceWhileTheTableGrowsAndShrinks) {
+TEST(ExactIndex, ListsEachBlockOnceWhileTheTableResizes) {
   ExactIndex index;
   auto own = chain(0, 20'000);
   index.store(kA, Tier::Gpu, own);

@@ -43,7 +43,7 @@ TEST(IndexedCache, KeepsTiersApart) {
   EXPECT_EQ(index.match(kBlocks).of(kCache).cpu_blocks, 3U);
 }
 
-TEST(IndexedCache, TellsTheJournalAfterTheIndexHasIt) {
+TEST(IndexedCache, WritesTheJournalAfterTheIndex) {
   ExactIndex index;
   RemovalJournal journal;
   IndexedCache cache(kCache, index, &journal);
@@ -54,7 +54,7 @@ TEST(IndexedCache, TellsTheJournalAfterTheIndexHasIt) {
   EXPECT_EQ(journal.withdrawn_since(0, kOther, kBlocks), false);
 }
 
-TEST(IndexedCache, LeavesTheMemoryOfWhatIsClearedToOthersIfToldSo) {
+TEST(IndexedCache, DeferredClearLeavesItsMemoryToOthers) {
   ExactIndex index;
   RemovalJournal journal;
   IndexedCache cache(kCache, index, &journal, Reclaim::Later);

@@ -14,8 +14,8 @@
 
 namespace sightline::index {
 
-// A set per engine and tier, walked block by block: the definition of what an index answers, and of
-// who gives way when it is full.
+// A set for each engine and tier, walked block by block. It defines what an index answers, and
+// whose blocks a full index drops.
 class NaiveIndex : public IndexReader, public IndexStatistics {
  public:
   explicit NaiveIndex(std::size_t blocks_max = std::numeric_limits<std::size_t>::max())
@@ -123,8 +123,8 @@ class NaiveIndex : public IndexReader, public IndexStatistics {
     for (const auto& tier : engines_.at(cache)) all += tier.size();
     return all;
   }
-  // With so many more on the tier: blocks on the GPU beyond what its engine has room for, those
-  // elsewhere beyond an equal share.
+  // How far the engine would be above its limits with this many more blocks on the tier. On the GPU
+  // the limit is its capacity, elsewhere an equal share.
   [[nodiscard]] std::uint64_t beyond(CacheId cache, Tier tier, std::uint64_t more) const {
     const std::uint64_t share = blocks_max_ / engines_.size();
     const auto bound = bounds_.find(cache);
@@ -134,7 +134,7 @@ class NaiveIndex : public IndexReader, public IndexStatistics {
     const std::uint64_t room = bound == bounds_.end() ? share : bound->second;
     return (gpu > room ? gpu - room : 0) + (elsewhere > share ? elsewhere - share : 0);
   }
-  // Whoever is farthest beyond its bound, by more than an eighth of the rest, loses all.
+  // The engine farthest above its limit, by more than an eighth of the rest, loses all blocks.
   bool make_room_for(CacheId wanting) {
     if (beyond(wanting, Tier::Gpu, 0) > 0) return false;
     CacheId farthest;

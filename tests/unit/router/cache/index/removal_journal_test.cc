@@ -23,13 +23,13 @@ constexpr CacheId kA{1};
 constexpr CacheId kB{2};
 const std::vector<BlockKey> kClaimed{{7}, {3}, {5}};
 
-TEST(RemovalJournal, TellsARemovalOfAClaimedBlockFromEverythingElse) {
+TEST(RemovalJournal, DistinguishesRemovalsOfClaimedBlocks) {
   RemovalJournal journal;
   journal.removed(kA, std::vector<BlockKey>{{5}});
   const std::uint64_t position = journal.position();
   EXPECT_EQ(journal.withdrawn_since(position, kA, kClaimed), false);
   journal.removed(kB, std::vector<BlockKey>{{5}});       // another engine's
-  journal.removed(kA, std::vector<BlockKey>{{4}, {6}});  // blocks nobody claimed
+  journal.removed(kA, std::vector<BlockKey>{{4}, {6}});  // blocks without a claim
   EXPECT_EQ(journal.withdrawn_since(position, kA, kClaimed), false);
   journal.removed(kA, std::vector<BlockKey>{{9}, {7}});
   EXPECT_EQ(journal.withdrawn_since(position, kA, kClaimed), true);
@@ -94,7 +94,7 @@ TEST(RemovalJournal, EnginesThatAllEvictShareItsMemoryEvenly) {
   }
 }
 
-TEST(RemovalJournal, TakesMemoryForWhatIsRemovedOnlyAndWithinItsBound) {
+TEST(RemovalJournal, UsesMemoryOnlyForRemovalsWithinItsLimit) {
   RemovalJournal journal;
   for (std::uint32_t cache = 0; cache < 1'000; ++cache) journal.dropped({cache});
   EXPECT_EQ(journal.bytes(), 0U);
@@ -118,7 +118,7 @@ TEST(RemovalJournal, WhatADroppedEngineTookIsThereForOthers) {
   EXPECT_EQ(journal.withdrawn_since(position, kA, kClaimed), false) << "nothing was given up";
 }
 
-TEST(RemovalJournal, OfEnginesThatWereForgottenItSaysThatItDoesNotKnow) {
+TEST(RemovalJournal, AnswersUnknownForForgottenEngines) {
   RemovalJournal journal({.chunks_max = 4, .chunks_per_engine_max = 4, .idle_engines_max = 10});
   const std::uint64_t position = journal.position();
   journal.removed(kB, kClaimed);
@@ -128,10 +128,10 @@ TEST(RemovalJournal, OfEnginesThatWereForgottenItSaysThatItDoesNotKnow) {
   EXPECT_EQ(journal.withdrawn_since(journal.position(), {100}, kClaimed), false);
 }
 
-// What a writer will have written, known beforehand; in large portions, each of one engine.
+// What a writer will write, known in advance: large portions, each of one engine.
 struct Portion {
   CacheId cache;
-  std::vector<BlockKey> blocks;  // none: all of them
+  std::vector<BlockKey> blocks;  // empty: all blocks
 };
 
 constexpr std::uint64_t kBlocksThereAre = 20'000;
@@ -161,7 +161,7 @@ std::uint64_t first_withdrawal(const std::vector<Portion>& portions, std::uint64
   return position;
 }
 
-// Removals of an engine from one call to another, that one included.
+// The removals of an engine from one call to another, including the last.
 std::size_t removals_of(const std::vector<Portion>& portions, CacheId cache, std::uint64_t from,
                         std::uint64_t to) {
   std::size_t count = 0;
@@ -175,7 +175,7 @@ TEST(RemovalJournal, AnswersLikeANaiveOneWhileRemovalsAreWritten) {
   constexpr std::size_t kChunksEach = 10;
   const auto portions = portions_to_come(4'000);
   RemovalJournal journal({.chunks_max = 25, .chunks_per_engine_max = kChunksEach});
-  std::atomic<std::uint64_t> wanted = 0;  // the writer goes on up to here
+  std::atomic<std::uint64_t> wanted = 0;  // the writer continues up to here
   std::jthread writer([&] {
     for (const Portion& portion : portions) {
       while (journal.position() >= wanted) std::this_thread::yield();
@@ -193,7 +193,7 @@ TEST(RemovalJournal, AnswersLikeANaiveOneWhileRemovalsAreWritten) {
     const std::uint64_t begin = journal.position();
     const std::uint64_t from = begin - std::min<std::uint64_t>(begin, rng.below(40));
     const auto answer = journal.withdrawn_since(from, cache, blocks);
-    const std::uint64_t end = journal.position();  // of this one too a part may have been seen
+    const std::uint64_t end = journal.position();  // a part of this one may have been seen too
     const std::uint64_t withdrawal = first_withdrawal(portions, from, cache, blocks);
     ++answers[answer ? *answer : 2];
     EXPECT_TRUE(answer != true || withdrawal <= end);
@@ -206,7 +206,7 @@ TEST(RemovalJournal, AnswersLikeANaiveOneWhileRemovalsAreWritten) {
   for (const std::size_t count : answers) EXPECT_GT(count, 0U);
 }
 
-TEST(RemovalJournal, HearsOfWhatLeavesTheIndex) {
+TEST(RemovalJournal, RecordsBlocksThatLeaveTheIndex) {
   using operations::Clear;
   const operations::CacheName name{.worker = "a"};
   const operations::Store store{.parent = {}, .keys = kClaimed};

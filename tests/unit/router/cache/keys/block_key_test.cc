@@ -41,7 +41,7 @@ std::size_t shared_blocks(const std::vector<BlockKey>& a, const std::vector<Bloc
   return shared;
 }
 
-// a * b mod 2^61 - 1 by doubling: slow, and nothing like the implementation.
+// a * b mod 2^61 - 1 by doubling: slow, and independent of the implementation.
 std::uint64_t slow_multiply(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
   for (; b != 0; b >>= 1U) {
@@ -62,7 +62,7 @@ TEST(BlockKeys, OnlyWholeBlocksHaveKeys) {
   EXPECT_EQ(sequence.prompt_tokens, 47U);
 }
 
-TEST(BlockKeys, APromptSharesTheBlocksInFrontOfItsFirstDifferentToken) {
+TEST(BlockKeys, PromptsShareBlocksBeforeTheirFirstDifference) {
   const auto tokens = counting(160);
   for (const std::size_t changed : {0U, 15U, 16U, 100U, 159U}) {
     auto other = tokens;
@@ -99,7 +99,7 @@ TEST(BlockKeys, ImagesInOtherOrderDoNotMatch) {
   EXPECT_EQ(shared_blocks(one, two), 1U);
 }
 
-TEST(BlockKeys, AnImageMarksEveryBlockThatItsWholeRangeTouchesAndNoOther) {
+TEST(BlockKeys, ImageMarksExactlyTheBlocksOfItsRange) {
   const std::vector<TokenId> tokens(80, 7);
   struct Case {
     const char* name;
@@ -131,7 +131,7 @@ TEST(BlockKeys, AnImageMarksEveryBlockThatItsWholeRangeTouchesAndNoOther) {
   }
 }
 
-// Every block asks every item: slow, and nothing to get wrong.
+// Each block asks each item: slow, but simple enough to be right.
 std::vector<BlockKey> naive_keys(const std::vector<TokenId>& tokens,
                                  const std::vector<MediaSpan>& media, std::uint32_t block_size) {
   std::vector<BlockKey> keys;
@@ -183,7 +183,7 @@ TEST(BlockKeys, ManyItemsInOneBlockAllCount) {
 }
 
 TEST(BlockKeys, TheChainIsThePolynomialOverTheLocalHashes) {
-  // The multiplier is secret; two steps from known parents reveal it to the test: next(1, l) -
+  // The multiplier is secret. Two steps from known parents show it to the test: next(1, l) -
   // next(0, l) = r.
   const auto zero = scheme().next({0}, {0});
   const auto r = scheme().next({1}, {0}).value;
@@ -218,7 +218,7 @@ TEST(BlockKeys, BlockSizesNeverShareKeys) {
 }
 
 TEST(Scheme, TokensThatSpellAnImageAreNotAnImage) {
-  // The bytes that stand for an image, given as tokens instead.
+  // The bytes of an image's identity, given as tokens instead.
   const auto id = identifier_hash("cat");
   const std::vector<TokenId> block = {1, 2};
   std::vector<TokenId> spelled = block;
@@ -262,7 +262,7 @@ TEST(Scheme, AnotherKeyOfTheDeploymentChangesEverything) {
   EXPECT_NE(other.digest({1}), scheme().digest({1}));
 }
 
-// The identity is a format between replicas and over restarts: these values never change.
+// Replicas exchange the identity, and it must survive restarts: these values never change.
 TEST(Scheme, IdentityUnderTheDevelopmentKeyIsFixed) {
   const auto block = counting(16);
   const std::vector<BlockMedia> media = {{identifier_hash("cat"), -3}};

@@ -9,7 +9,7 @@
 namespace sightline::operations {
 namespace {
 
-TEST(Digest, IsThatOfTheSetWhateverTheOrder) {
+TEST(Digest, DoesNotDependOnTheOrder) {
   TierDigest one;
   TierDigest other;
   for (std::uint64_t key = 1; key <= 100; ++key) one.add({key});
@@ -19,7 +19,7 @@ TEST(Digest, IsThatOfTheSetWhateverTheOrder) {
   EXPECT_EQ(one, other);
 }
 
-TEST(Digest, TellsSetsOfRelatedKeysApart) {
+TEST(Digest, DistinguishesSetsOfRelatedKeys) {
   // As plain numbers the pairs {0, 3} and {1, 2} have one xor, and so have all {n, n ^ 3}.
   std::set<std::uint64_t> seen;
   for (std::uint64_t key = 0; key < 4096; key += 4) {
@@ -40,7 +40,7 @@ TEST(Digest, KeepsTiersApart) {
   EXPECT_NE(gpu, cpu);
 }
 
-// It is compared between processes of different builds: these bits never change.
+// Processes of different builds compare it: these bits never change.
 TEST(Digest, MixesAsTheFirstReleaseDid) {
   EXPECT_EQ(mixed({0}), 0xe220a8397b1dcdafULL);
   EXPECT_EQ(mixed({1}), 0x910a2dec89025cc1ULL);

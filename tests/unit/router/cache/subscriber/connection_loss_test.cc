@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What is believed of an engine while its connection comes and goes.
+// The state of an engine's cache while its connection comes and goes.
 #include "router/engine/vllm/vllm.h"
 #include "tests/unit/router/cache/subscriber/publisher.h"
 #include "tests/unit/router/cache/subscriber/relay.h"
@@ -11,7 +11,7 @@ namespace {
 
 class ConnectionLoss : public SubscriberTest {
  protected:
-  // A publisher with replay whose messages 0 … last have been applied.
+  // A publisher with replay, whose messages 0 … last have been applied.
   void start_verified(Publisher& publisher, std::uint64_t last) {
     start();
     events_ = publisher.bind_events();
@@ -25,7 +25,7 @@ class ConnectionLoss : public SubscriberTest {
     EXPECT_EQ(index_.blocks(kEngine), last + 1);
   }
 
-  // They are told a moment after they can be asked for.
+  // The callback comes a moment after the status has changed.
   void await_changes(const std::vector<FeedHealth>& want) {
     await([&] { return changes().size() >= want.size(); });
     EXPECT_EQ(changes(), want);
@@ -36,12 +36,12 @@ class ConnectionLoss : public SubscriberTest {
   std::string replay_;
 };
 
-TEST_F(ConnectionLoss, AnEngineIsBelievedFromTheEndOfItsFirstReplayOn) {
+TEST_F(ConnectionLoss, EngineIsVerifiedAfterItsFirstReplay) {
   start_verified(publisher_, 2);
   await_changes({FeedHealth::Replaying, FeedHealth::Verified});
 }
 
-TEST_F(ConnectionLoss, WithoutReplayAnEngineIsBelievedFromTheConnectionOn) {
+TEST_F(ConnectionLoss, EngineWithoutReplayIsVerifiedOnceConnected) {
   start();
   follow({.events = publisher_.bind_events()});
   await_verified();
@@ -55,7 +55,7 @@ TEST_F(ConnectionLoss, AnEngineThatIsNotUpIsWaitedFor) {
   EXPECT_EQ(status().connections_lost, 0U);
 }
 
-TEST_F(ConnectionLoss, AGapIsNotBelievedUntilItIsFilled) {
+TEST_F(ConnectionLoss, GapEndsVerificationUntilItIsFilled) {
   start_verified(publisher_, 0);
   publisher_.publish(3);
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
@@ -68,7 +68,7 @@ TEST_F(ConnectionLoss, AGapIsNotBelievedUntilItIsFilled) {
       {FeedHealth::Replaying, FeedHealth::Verified, FeedHealth::Replaying, FeedHealth::Verified});
 }
 
-TEST_F(ConnectionLoss, ALossIsToldAtOnceAndWhatIsHeldComesBackProven) {
+TEST_F(ConnectionLoss, LossIsReportedAndAReplayProvesHeldBlocks) {
   start_verified(publisher_, 1);
   relay_->close_door(true);
   relay_->cut();
@@ -86,7 +86,7 @@ TEST_F(ConnectionLoss, ALossIsToldAtOnceAndWhatIsHeldComesBackProven) {
   EXPECT_EQ(status().stream.drops, 0U);
 }
 
-TEST_F(ConnectionLoss, ARestartWithEqualNumbersAndHashesIsFoundByItsTime) {
+TEST_F(ConnectionLoss, TimeRevealsARestartWithEqualNumbersAndHashes) {
   auto first = std::make_unique<Publisher>();
   start_verified(*first, 1);
   first.reset();
@@ -123,18 +123,18 @@ TEST_F(ConnectionLoss, WithoutReplayAReconnectDropsWhatNothingVouchesFor) {
   await_verified();
   EXPECT_EQ(index_.blocks(kEngine), 0U);
   EXPECT_EQ(status().stream.drops, 1U);
-  // In place of message 2 of the old life: its numbers alone would not tell.
+  // Replaces message 2 of the old life. Its number alone does not show that.
   const auto root = pack::batch({pack::stored({7}, pack::nil(), {77})}, 2.0);
   publisher_.publish(2, {root.begin(), root.end()});
   await_sequence(2);
   EXPECT_EQ(index_.blocks(kEngine), 1U);
 }
 
-TEST_F(ConnectionLoss, APeerThatFallsSilentIsFoundAndComesBackProven) {
+TEST_F(ConnectionLoss, SilentPeerIsDetectedAndReturnsVerified) {
   options.follow.heartbeat = {.interval = std::chrono::milliseconds(100),
                               .timeout = std::chrono::seconds(3)};
   start_verified(publisher_, 0);
-  relay_->freeze(true);  // no byte and no end comes from the peer
+  relay_->freeze(true);  // the peer sends no byte and no end
   await([&] { return status().facts.health == FeedHealth::Disconnected; });
   publisher_.publish(1);  // into the void
   relay_->freeze(false);
@@ -169,7 +169,7 @@ TEST_F(ConnectionLoss, AProbeOfABoundPortIsNotTheEngine) {
   await_changes({FeedHealth::Verified});
 }
 
-TEST_F(ConnectionLoss, TheOldConnectionOfAnEngineThatConnectsMayBeLostLast) {
+TEST_F(ConnectionLoss, OldConnectionMayEndAfterTheNewOne) {
   start();
   const auto address = free_address();
   follow({.events = address, .bind = true});
@@ -181,7 +181,7 @@ TEST_F(ConnectionLoss, TheOldConnectionOfAnEngineThatConnectsMayBeLostLast) {
   await_sequence(1);
   publisher_.connect_events(address);
   publisher_.await_subscriber();
-  await([&] { return index_.blocks(kEngine) == 0; });  // nothing vouches for it
+  await([&] { return index_.blocks(kEngine) == 0; });  // no feed verifies its blocks
   old.reset();
   await([&] { return status().connections_lost == 1; });
   await_verified();
@@ -191,7 +191,7 @@ TEST_F(ConnectionLoss, TheOldConnectionOfAnEngineThatConnectsMayBeLostLast) {
   EXPECT_EQ(status().facts.health, FeedHealth::Verified);
 }
 
-TEST_F(ConnectionLoss, AnEngineTakenForAnotherPeerIsHeardOfAgain) {
+TEST_F(ConnectionLoss, EngineMistakenForAnotherPeerReturns) {
   start();
   const auto address = free_address();
   follow({.events = address, .bind = true});
@@ -199,12 +199,12 @@ TEST_F(ConnectionLoss, AnEngineTakenForAnotherPeerIsHeardOfAgain) {
   auto probe = fakes::RawSocket::connect(fakes::port_of(address));
   publisher_.connect_events(address);
   await_verified();
-  probe.close();  // it was there before: for all that libzmq tells it may be the engine
+  probe.close();  // it was there before: for libzmq it may be the engine
   await([&] { return status().connections_lost > 0; });
   await_verified();
 }
 
-TEST_F(ConnectionLoss, LearningAnewForgetsAndAsksForAllThereIs) {
+TEST_F(ConnectionLoss, RelearnForgetsAndRequestsAllMessages) {
   start_verified(publisher_, 2);
   subscriber_->relearn(kEngine, true);
   EXPECT_EQ(publisher_.await_replay_request(), 0U);
@@ -217,7 +217,7 @@ TEST_F(ConnectionLoss, LearningAnewForgetsAndAsksForAllThereIs) {
   EXPECT_EQ(status().stream.relearns, 1U);
 }
 
-TEST_F(ConnectionLoss, LearningAnewWithoutReplayTakesTheNextMessage) {
+TEST_F(ConnectionLoss, RelearnWithoutReplayAppliesTheNextMessage) {
   start_verified(publisher_, 1);
   subscriber_->relearn(kEngine, false);
   await([&] { return status().stream.relearns == 1; });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What waits while replays run: whose turn it is, how little is held, and that nobody is blamed for
-// the wait.
+// Engines that wait while replays run: their turns, the limit of held bytes, and no blame for the
+// wait.
 #include <deque>
 #include <list>
 
@@ -37,7 +37,7 @@ TEST(ReplayPlaces, AreFewAndGivenInTurn) {
   EXPECT_TRUE(places.has(CacheId{count + 1}) && places.wants(CacheId{count + 2}));
 }
 
-TEST_F(HeldBack, ReplaysThatNobodyAnswersLeaveTheirPlacesToOthers) {
+TEST_F(HeldBack, UnansweredReplaysLeaveTheirPlacesToOthers) {
   options.follow.place_silence = 5ms;
   start();
   std::list<Publisher> silent(2 * ReplayPlaces::kPlaces);
@@ -53,7 +53,7 @@ TEST_F(HeldBack, ReplaysThatNobodyAnswersLeaveTheirPlacesToOthers) {
   publisher_.answer(0);
   publisher_.end_replay(0);
   await_verified();
-  // An answer that comes late is taken all the same.
+  // A late answer is still used.
   silent.back().answer(0);
   silent.back().end_replay(0);
   const CacheId late{cache - 1};
@@ -61,12 +61,12 @@ TEST_F(HeldBack, ReplaysThatNobodyAnswersLeaveTheirPlacesToOthers) {
   EXPECT_EQ(subscriber_->status(late)->stream.replay_timeouts, 0U);
 }
 
-TEST_F(HeldBack, AnEngineWhoseEventsAreNotReadIsNotTakenForSilent) {
+TEST_F(HeldBack, EngineWithUnreadEventsIsNotSilent) {
   options.follow.heartbeat = {.interval = 100ms, .timeout = 3s};
   options.stream.buffered_messages_max = 3;
   start();
   follow_replaying();
-  // More than libzmq and the kernel take.
+  // More than libzmq and the kernel buffer.
   constexpr std::uint64_t kMessages = 300;  // fewer than the publisher keeps
   for (std::uint64_t i = 1; i <= kMessages; ++i) {
     publisher_.publish(i, payload_of(i) + std::string(60'000, ' '));
@@ -111,7 +111,7 @@ TEST_F(HeldBack, NoMessageIsLeftLyingWhenConnectionsAreLookedAfter) {
   await_sequence(2999);
 }
 
-// As libzmq's limit counts whole messages, this one would have no bound.
+// libzmq's limit counts whole messages, so it would not limit this one.
 TEST_F(HeldBack, AMessageWithoutEndClosesItsConnection) {
   options.follow.heartbeat = {.interval = 20ms, .timeout = 60s};
   start();
@@ -119,7 +119,7 @@ TEST_F(HeldBack, AMessageWithoutEndClosesItsConnection) {
   follow({.events = address, .bind = true});
   await_opened();
   auto peer = fakes::RawSocket::connect(fakes::port_of(address));
-  // ZMTP 3.0: signature, version, mechanism NULL, not a server; then the command READY.
+  // ZMTP 3.0: signature, version, mechanism NULL, not a server. Then the command READY.
   std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
   greeting.resize(64, '\0');
   const std::string ready("\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03PUB", 27);
@@ -142,7 +142,7 @@ TEST(UnreadBytes, AreWhatCameLessWhatWasTaken) {
   constexpr std::size_t kMiB = 1U << 20U;
   UnreadBytes unread(kFrame);
   std::uint64_t taken = 0;
-  // Any amount, as long as it is taken, and signs of life for ever.
+  // Any amount is allowed as long as messages are taken, and so are heartbeats without end.
   for (int i = 0; i < 1000; ++i)
     EXPECT_FALSE(unread.is_too_much({.bytes = kMiB}, taken += kMiB, 1s, false));
   for (int i = 0; i < 100'000; ++i)

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Engines by host name, before name servers that answer what the test says.
+// Engines with host names, and name servers that the test controls.
 class NamedEngines : public SubscriberTest {
  protected:
   NamedEngines() {
@@ -53,7 +53,7 @@ class NamedEngines : public SubscriberTest {
   // The same port of another loopback address.
   static std::string beside(const std::string& endpoint) { return named(endpoint, "127.0.0.2"); }
 
-  // Follows an engine by its name to its first address. Where its events are.
+  // Follows an engine by its name, at its first address. Returns the endpoint of its events.
   std::string follow_first() {
     start();
     first_ = std::make_unique<Publisher>();
@@ -93,7 +93,7 @@ class NamedEngines : public SubscriberTest {
       nullptr};
 };
 
-TEST_F(NamedEngines, AreFollowedOnceTheirNameIsKnownAndHoldUpNoOther) {
+TEST_F(NamedEngines, AreFollowedOnceResolvedWithoutDelayingOthers) {
   start();
   Publisher other;
   subscriber_->add({.events = named(other.bind_events(), "hangs")},
@@ -135,7 +135,7 @@ TEST_F(NamedEngines, AreFoundAtAnotherAddressWhenTheyComeBack) {
   EXPECT_EQ(status().connections_lost, 1U);
 }
 
-TEST_F(NamedEngines, LeaveAnAddressThatProvesToBeAnothersAndKeepNothingOfIt) {
+TEST_F(NamedEngines, LeaveAnotherEnginesAddressAndDropItsBlocks) {
   options.follow.confirm_after = milliseconds(20);
   start();
   Publisher other;
@@ -152,7 +152,7 @@ TEST_F(NamedEngines, LeaveAnAddressThatProvesToBeAnothersAndKeepNothingOfIt) {
   EXPECT_EQ(status().connections_lost, 1U);
 }
 
-TEST_F(NamedEngines, AreNotSoughtWhereTheyWereWhenTheirNameIsGone) {
+TEST_F(NamedEngines, LeaveTheirOldAddressWhenTheNameIsGone) {
   const auto events = follow_first();
   set("engine", {}, hosts::LookupFailure::Unknown);
   first_.reset();
@@ -167,7 +167,7 @@ TEST_F(NamedEngines, AreNotSoughtWhereTheyWereWhenTheirNameIsGone) {
   await_sequence(0);
 }
 
-TEST_F(NamedEngines, StayAtTheLastGoodAddressWhileNoNameServerAnswers) {
+TEST_F(NamedEngines, KeepTheLastGoodAddressWithoutNameServers) {
   const auto events = follow_first();
   await_verified();
   set("engine", {}, hosts::LookupFailure::Unanswered);

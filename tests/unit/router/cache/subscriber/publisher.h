@@ -50,7 +50,7 @@ inline std::string payload_of(std::uint64_t sequence, double time_s = 1.0) {
 class Publisher {
  public:
   Publisher() : Publisher(zmq_ctx_new()) { owned_.reset(context_); }
-  // In a subscriber's context, for inproc endpoints: what is published is there at once.
+  // In a subscriber's context, for inproc endpoints: messages arrive immediately.
   explicit Publisher(void* context) : context_(context), events_(zmq_socket(context, ZMQ_XPUB)) {
     const int no_linger = 0;
     zmq_setsockopt(events_, ZMQ_LINGER, &no_linger, sizeof no_linger);
@@ -86,7 +86,7 @@ class Publisher {
   }
   void send_raw(const Frames& frames) { send(events_, frames); }
 
-  // Waits for a request and returns its start; the answers below go to the asker.
+  // Waits for a request and returns its start. The answers below go to its sender.
   std::uint64_t await_replay_request() {
     const auto request = receive(replay_);
     SL_CHECK(request.size() == 3 && request[1].empty() && request[2].size() == 8);
@@ -100,7 +100,7 @@ class Publisher {
     send(replay_, {asker_, "", sequence_frame(sequence), payload_of(sequence, time_s)});
   }
   void end_answers() { send(replay_, {asker_, "", "", std::string(8, '\xff'), ""}); }
-  // Ends a replay that has brought something new, and the next one, which brings no more.
+  // Ends a replay that brought new messages, and the next one, which brings no more.
   void end_replay(std::uint64_t last) {
     end_answers();
     EXPECT_EQ(await_replay_request(), last);
@@ -108,7 +108,7 @@ class Publisher {
     end_answers();
   }
 
-  double time_s = 1.0;  // of its messages: another one for another life
+  double time_s = 1.0;  // of its messages. Another life has another time
 
  private:
   static std::string bind(void* socket, const char* endpoint) {
@@ -146,7 +146,7 @@ class Publisher {
   std::string asker_;
 };
 
-// An address at which nobody listens any more.
+// An address at which no process listens.
 inline std::string free_address() {
   Publisher publisher;
   return publisher.bind_events();
@@ -173,7 +173,7 @@ class SubscriberTest : public testing::Test {
     options.follow.frame_bytes_max = 1U << 16U;
     options.on_change = [this](const events::FeedStatus& now) {
       const std::lock_guard lock(mutex_);
-      // A block size that events tell is news too.
+      // A block size in events is a change too.
       if (changes_.empty() || changes_.back() != now.facts.health)
         changes_.push_back(now.facts.health);
       conflict_told_ = now.facts.block_size_conflict;
@@ -221,7 +221,7 @@ class SubscriberTest : public testing::Test {
     return subscriber_->status(kEngine).value_or(events::FeedStatus{});
   }
 
-  // Looks until the condition holds; the sockets' threads have no event to wait for.
+  // Polls until the condition holds, because the sockets' threads have no event to wait for.
   static void await(const std::function<bool()>& condition) {
     const auto deadline = system_clock().now() + kPatience;
     while (!condition()) {
@@ -229,8 +229,8 @@ class SubscriberTest : public testing::Test {
       poll(nullptr, 0, 1);
     }
   }
-  // The first connection asks for nothing only while the first replay still runs: answer that one
-  // after this.
+  // The first connection requests nothing only while the first replay still runs. Answer that one
+  // afterwards.
   void await_connected() {
     await([&] { return is_connected(); });
   }
@@ -238,7 +238,7 @@ class SubscriberTest : public testing::Test {
     await([&] { return status().facts.sequence == sequence; });
   }
 
-  // The healths of the engine in the order in which they were told.
+  // The healths of the engine, in the order of the callbacks.
   [[nodiscard]] std::vector<FeedHealth> changes() const {
     const std::lock_guard lock(mutex_);
     return changes_;

@@ -13,7 +13,7 @@ using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 using Lag = QueueWatch::Lag;
 
-// Of two clocks that are an hour apart.
+// Two clocks that differ by an hour.
 constexpr Lag kLeast = 3600s;
 
 Instant at(std::chrono::milliseconds time) { return Instant(time); }
@@ -28,7 +28,7 @@ TEST(QueueWatch, OneLookThatFindsNothingProvesNothing) {
   EXPECT_EQ(watch.empty_at(), at(1100ms));
 }
 
-TEST(QueueWatch, AMessageBetweenTwoLooksThatHadWaitedVoidsTheFirst) {
+TEST(QueueWatch, DelayedMessageBetweenLooksVoidsTheFirst) {
   QueueWatch watch;
   watch.read(at(0ms), kLeast);
   watch.found_empty(at(1000ms));
@@ -40,7 +40,7 @@ TEST(QueueWatch, AMessageBetweenTwoLooksThatHadWaitedVoidsTheFirst) {
   EXPECT_EQ(watch.empty_at(), at(2101ms));
 }
 
-TEST(QueueWatch, AnEngineThatNeverPausesIsKnownByMessagesThatDidNotWait) {
+TEST(QueueWatch, PromptMessagesProveABusyEngineCaughtUp) {
   QueueWatch watch;
   for (auto time = 0ms; time < 10s; time += 20ms) {
     watch.read(at(time), kLeast + (time == 100ms ? Lag(0) : Lag(30ms)));
@@ -49,7 +49,7 @@ TEST(QueueWatch, AnEngineThatNeverPausesIsKnownByMessagesThatDidNotWait) {
   }
 }
 
-TEST(QueueWatch, AnEngineThatNeverPausesIsNotKnownWhileItsMessagesWait) {
+TEST(QueueWatch, DelayedMessagesDoNotProveABusyEngine) {
   QueueWatch watch;
   watch.read(at(0ms), kLeast);
   watch.found_empty(at(1ms));
@@ -60,7 +60,7 @@ TEST(QueueWatch, AnEngineThatNeverPausesIsNotKnownWhileItsMessagesWait) {
   }
 }
 
-TEST(QueueWatch, AnEngineWhoseClockWasSetBackIsKnownAgainAfterAWhile) {
+TEST(QueueWatch, ClockSetBackRecoversAfterAWhile) {
   QueueWatch watch;
   watch.read(at(0ms), kLeast);
   Instant last{};

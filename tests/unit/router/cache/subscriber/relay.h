@@ -24,9 +24,9 @@ inline std::uint16_t port_of(const std::string& endpoint) {
   return static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
 }
 
-// A ZMQ endpoint of the loopback interface that leads to another one, until it is frozen: then
-// nothing comes through and nothing is closed, as when a host vanishes from the network. Thread
-// safety: all methods from any thread.
+// A ZMQ endpoint of the loopback interface that forwards to another one, until it is frozen. Then
+// no byte passes and no connection closes, as if the host had vanished.
+// Thread safety: all methods from any thread.
 class Relay {
  public:
   explicit Relay(const std::string& endpoint)
@@ -37,9 +37,9 @@ class Relay {
 
   [[nodiscard]] std::string endpoint() const { return "tcp://127.0.0.1:" + std::to_string(port_); }
   void freeze(bool frozen) { frozen_ = frozen; }
-  // Closes all connections; new ones are taken.
+  // Closes all connections. Accepts new ones.
   void cut() { cut_ = true; }
-  // Closed: the kernel takes connections, but nothing answers on them.
+  // Closed: the kernel accepts connections, but no process answers on them.
   void close_door(bool closed) { closed_ = closed; }
 
  private:

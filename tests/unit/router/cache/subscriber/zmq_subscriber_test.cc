@@ -65,7 +65,7 @@ TEST_F(ZmqSubscriber, AsksForTheBeginningAndKeepsLiveMessagesMeanwhile) {
   EXPECT_EQ(status().stream.drops, 0U);
 }
 
-TEST_F(ZmqSubscriber, FillsAGapFromTheReplaySocketInTheOldFormToo) {
+TEST_F(ZmqSubscriber, FillsAGapFromAnOldReplaySocketToo) {
   start();
   follow_replaying();
   publisher_.end_answers();
@@ -82,7 +82,7 @@ TEST_F(ZmqSubscriber, FillsAGapFromTheReplaySocketInTheOldFormToo) {
   EXPECT_EQ(status().stream.drops, 0U);
 }
 
-TEST_F(ZmqSubscriber, AMessageWithoutMemoryHasAllLearnedAnewByAReplay) {
+TEST_F(ZmqSubscriber, MessageWithoutMemoryCausesARelearnByReplay) {
   start();
   follow_replaying();
   publisher_.end_answers();
@@ -130,7 +130,7 @@ TEST_F(ZmqSubscriber, NothingIsVerifiedWhileThereIsNoMemory) {
   EXPECT_TRUE(status().facts.missing.forgotten);
 }
 
-TEST_F(ZmqSubscriber, GoesOnLiveWhenNobodyAnswersTheReplay) {
+TEST_F(ZmqSubscriber, ContinuesLiveWithoutAnAnswerToTheReplay) {
   start(std::chrono::milliseconds(500));
   const auto replay = publisher_.bind_replay();
   follow({.events = publisher_.bind_events(), .replay = replay});
@@ -144,7 +144,7 @@ TEST_F(ZmqSubscriber, GoesOnLiveWhenNobodyAnswersTheReplay) {
   EXPECT_EQ(index_.blocks(kEngine), 2U);
 }
 
-TEST_F(ZmqSubscriber, StartsAnewWhenThePublisherDoes) {
+TEST_F(ZmqSubscriber, RestartsWithThePublisher) {
   start();
   follow({.events = publisher_.bind_events()});
   publisher_.await_subscriber();
@@ -158,7 +158,7 @@ TEST_F(ZmqSubscriber, StartsAnewWhenThePublisherDoes) {
   EXPECT_EQ(status().stream.restarts, 1U);
 }
 
-TEST_F(ZmqSubscriber, TheEndOfABlockSizeConflictIsToldThoughTheSizeStays) {
+TEST_F(ZmqSubscriber, ReportsTheEndOfABlockSizeConflict) {
   start();
   follow({.events = publisher_.bind_events()});
   publisher_.await_subscriber();
@@ -185,8 +185,8 @@ TEST_F(ZmqSubscriber, BrokenMessagesAreCountedAndTheConnectionGoesOn) {
   publisher_.publish(2);
   await_sequence(2);
   EXPECT_EQ(status().undecodable_messages, 4U);
-  // Message 1 may have held a removal, so what came before is not claimed any more, and message
-  // 2 hangs on it.
+  // Message 1 may have contained a removal, so earlier blocks are not claimed any more. Message 2
+  // waits for it.
   EXPECT_EQ(index_.blocks(kEngine), 0U);
   EXPECT_EQ(status().waiting_blocks, 1U);
 }
@@ -203,7 +203,7 @@ TEST_F(ZmqSubscriber, AnOversizedFrameClosesTheConnectionWhichThenComesBack) {
   EXPECT_EQ(status().undecodable_messages, 0U);
 }
 
-TEST_F(ZmqSubscriber, AnEngineThatRestartsIsFollowedAnewBeforeItsFirstMessage) {
+TEST_F(ZmqSubscriber, FollowsARestartedEngineBeforeItsFirstMessage) {
   start();
   auto first = std::make_unique<Publisher>();
   const auto events = first->bind_events();
@@ -222,7 +222,7 @@ TEST_F(ZmqSubscriber, AnEngineThatRestartsIsFollowedAnewBeforeItsFirstMessage) {
   Publisher second;
   second.bind_events(events);
   second.bind_replay(replay.c_str());
-  EXPECT_EQ(second.await_replay_request(), 1U);  // do you know my last message?
+  EXPECT_EQ(second.await_replay_request(), 1U);  // has the publisher its last message?
   second.end_answers();
   EXPECT_EQ(second.await_replay_request(), 0U);
   await([&] { return index_.blocks(kEngine) == 0; });
@@ -245,7 +245,7 @@ TEST_F(ZmqSubscriber, RemovingAnEngineForgetsItsBlocks) {
   await([&] { return index_.blocks(kEngine) == 0; });
 }
 
-TEST_F(ZmqSubscriber, NothingThatHappensToOneEngineWalksOverTheBlocksOfAll) {
+TEST_F(ZmqSubscriber, NoEngineCausesAWalkOverAllBlocks) {
   start();
   follow({.events = publisher_.bind_events()});
   publisher_.await_subscriber();
@@ -253,7 +253,7 @@ TEST_F(ZmqSubscriber, NothingThatHappensToOneEngineWalksOverTheBlocksOfAll) {
   await_sequence(0);
   subscriber_->relearn(kEngine, false);
   await([&] { return index_.blocks(kEngine) == 0; });
-  publisher_.publish(0);  // a restart, for all that is known
+  publisher_.publish(0);  // a restart, in the subscriber's view
   publisher_.publish(1);
   await([&] { return index_.blocks(kEngine) == 2; });
   subscriber_->remove(kEngine);
@@ -273,7 +273,7 @@ TEST_F(ZmqSubscriber, MessagesThatWaitForAReplayAreForgottenWithTheirEngine) {
   EXPECT_EQ(index_.walks(), 0);
 }
 
-TEST_F(ZmqSubscriber, TellsHowLongItsThreadHasBeenAtOneTurn) {
+TEST_F(ZmqSubscriber, ReportsTheLengthOfItsThreadsTurn) {
   std::promise<void> release;
   std::atomic<bool> is_held = false;
   const auto gate = release.get_future().share();
@@ -288,7 +288,7 @@ TEST_F(ZmqSubscriber, TellsHowLongItsThreadHasBeenAtOneTurn) {
   await([&] { return subscriber_->turn_age() == Duration::zero(); });
 }
 
-TEST_F(ZmqSubscriber, TellsWhatIsKnownOfARankBehindTheOperationsThatItFollowsFrom) {
+TEST_F(ZmqSubscriber, ReportsFactsAfterTheOperationsTheyDependOn) {
   std::atomic<std::uint64_t> told_late = 0;
   std::atomic<std::uint64_t> epoch = 0;
   options.on_status = [&](const events::FeedStatus& now) {
@@ -332,7 +332,7 @@ TEST_F(ZmqSubscriber, RefusesEndpointsThatCannotBeUsed) {
   EXPECT_TRUE(changes().empty());
 }
 
-// Holds the subscriber's thread at the first change that it tells, until it is let go.
+// Holds the subscriber's thread in the callback of the first change, until it is released.
 class BusySubscriber : public SubscriberTest {
  protected:
   void start_busy() {
@@ -364,7 +364,7 @@ TEST_F(BusySubscriber, AddingAnEngineDoesNotWaitForTheThread) {
   go_on();
 }
 
-TEST_F(BusySubscriber, AnEngineRemovedBeforeItsTurnIsNeitherFollowedNorRefused) {
+TEST_F(BusySubscriber, EngineRemovedBeforeItsTurnIsIgnored) {
   start_busy();
   Publisher other;
   constexpr CacheId kGood{9};
@@ -384,7 +384,7 @@ TEST_F(BusySubscriber, AnEngineRemovedBeforeItsTurnIsNeitherFollowedNorRefused) 
   EXPECT_FALSE(subscriber_->status(kGood).has_value());
 }
 
-TEST_F(ZmqSubscriber, AnAddressInUseIsSaidAndTakenOnceItIsFree) {
+TEST_F(ZmqSubscriber, ReportsABusyAddressAndBindsItOnceFree) {
   start();
   auto other = std::make_unique<Publisher>();
   const auto address = other->bind_events();
@@ -398,7 +398,7 @@ TEST_F(ZmqSubscriber, AnAddressInUseIsSaidAndTakenOnceItIsFree) {
   await_sequence(0);
 }
 
-TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
+TEST_F(ZmqSubscriber, ReAddedEngineIsFollowedAtTheSameAddress) {
   start();
   const auto address = free_address();
   follow({.events = address, .bind = true});
@@ -415,14 +415,14 @@ TEST_F(ZmqSubscriber, AnEngineRemovedAndAddedAtOnceIsFollowedAtTheSameAddress) {
   await([&] { return subscriber_->status(cache)->facts.health == FeedHealth::Verified; });
 }
 
-TEST_F(ZmqSubscriber, AnEngineWhoseEventsAreThoseOfAnotherRankIsNotBelieved) {
+TEST_F(ZmqSubscriber, EventsOfAnotherRankDoNotVerifyTheEngine) {
   start();
   const auto address = publisher_.bind_events();
   subscriber_->add({.events = address},
                    {.id = kEngine, .format = &vllm::vllm(), .model = "m", .rank = 1});
   publisher_.await_subscriber();
   publisher_.publish(0);  // of rank 0
-  // A change is told after the status shows it.
+  // The callback comes after the status has changed.
   await([&] { return !changes().empty() && changes().back() == FeedHealth::OtherRank; });
   EXPECT_EQ(status().facts.health, FeedHealth::OtherRank);
   EXPECT_EQ(status().other_rank_messages, 1U);
@@ -441,12 +441,12 @@ double seconds_of(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-TEST_F(ZmqSubscriber, ALookTellsWhetherAllThatWasAnnouncedIsApplied) {
+TEST_F(ZmqSubscriber, LookReportsWhetherAllEventsAreApplied) {
   start();
   follow({.events = publisher_.bind_events()});
   publisher_.await_subscriber();
   await_verified();
-  publisher_.time_s = 1;  // of long ago: no message looks as if it had not waited
+  publisher_.time_s = 1;  // long ago, so each message seems to have waited
   publisher_.publish(0);
   publisher_.publish(1);
   await_sequence(1);
@@ -455,10 +455,10 @@ TEST_F(ZmqSubscriber, ALookTellsWhetherAllThatWasAnnouncedIsApplied) {
     subscriber_->look(kEngine);
     return status().facts.caught_up >= asked;
   });
-  subscriber_->look(CacheId{99});  // unknown: nothing
+  subscriber_->look(CacheId{99});  // unknown: no effect
 }
 
-TEST_F(ZmqSubscriber, AnEngineThatNeverPausesIsCaughtUpAsLongAsItsMessagesDoNotWait) {
+TEST_F(ZmqSubscriber, BusyEngineIsCaughtUpWhileMessagesArePrompt) {
   start();
   follow({.events = publisher_.bind_events()});
   publisher_.await_subscriber();

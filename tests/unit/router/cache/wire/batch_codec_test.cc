@@ -178,7 +178,7 @@ TEST(BatchCodec, ReadsSignedHashesAndSentinelTokens) {
   EXPECT_EQ(stored.block_size, 4U);
 }
 
-TEST(BatchCodec, IntegersOfOneValueAreOneHashWhateverTheirWidth) {
+TEST(BatchCodec, EqualIntegersOfAnyWidthAreOneHash) {
   const auto stored = decode_stored(
       pack::map({{"type", pack::text("BlockStored")},
                  {"block_hashes", pack::array({"\x05", pack::integer(5), pack::negative(5)})},
@@ -225,7 +225,7 @@ TEST(BatchCodec, ReadsLoraMediaAndSaltOfOneEntry) {
   EXPECT_FALSE(extra.opaque);
 }
 
-TEST(BatchCodec, OnlyTheFirstStringThatIsTheAdaptersNameIsTheAdapter) {
+TEST(BatchCodec, OnlyTheFirstStringMayBeTheAdapter) {
   const auto salted = pack::array({pack::array({pack::text("ad"), pack::text("ad")})});
   const auto stored =
       decode_stored(store_with({{"lora_name", pack::text("ad")}, {"extra_keys", salted}}));
@@ -291,7 +291,7 @@ TEST(BatchCodec, KindsOtherThanFullAndMlaAreOther) {
   }
 }
 
-TEST(BatchCodec, MapKeysMayStandInAnyOrderAndUnknownOnesAreIgnored) {
+TEST(BatchCodec, AcceptsMapKeysInAnyOrderAndIgnoresUnknown) {
   const auto stored = decode_stored(pack::map({
       {"locality", pack::text("REMOTE")},
       {"session_id", pack::text("s")},
@@ -310,7 +310,7 @@ TEST(BatchCodec, MapKeysMayStandInAnyOrderAndUnknownOnesAreIgnored) {
   EXPECT_FALSE(stored.unknown_field);
 }
 
-TEST(BatchCodec, UnknownFieldsAreNotedAndThoseThatMayNameTheContentLeaveItUnclear) {
+TEST(BatchCodec, UnknownContentFieldsMakeBlocksUnclear) {
   const auto future = decode_stored(
       store_with({{"from the future", pack::map({{"a", pack::array({pack::nil()})}})}}));
   EXPECT_TRUE(future.unknown_field);
@@ -350,7 +350,7 @@ TEST(BatchCodec, ReadsNamedFieldsBehindAnArray) {
   fields.back() = pack::map({{"extra_key", pack::text("t")}});
   EXPECT_TRUE(decode_stored(pack::array(fields)).unclear);
   fields.resize(7);
-  fields[6] = pack::map({{"cache_salt", pack::text("t")}});  // where the medium stands
+  fields[6] = pack::map({{"cache_salt", pack::text("t")}});  // in the place of the medium
   EXPECT_FALSE(decode_stored(pack::array(fields)).tier.has_value());
 }
 
@@ -489,7 +489,7 @@ BlockRemoved removed_in(const pack::Value& event) {
   return removed == nullptr ? BlockRemoved{} : *removed;
 }
 
-TEST(BatchCodec, CopiesThatAreLeftAfterARemovalAreReadInBothForms) {
+TEST(BatchCodec, ReadsRemainingCopiesInBothForms) {
   const auto counts = pack::integers({2, 0});
   const auto as_map = removed_in(pack::map({{"type", pack::text("BlockRemoved")},
                                             {"block_hashes", pack::integers({7, 8})},
@@ -503,7 +503,7 @@ TEST(BatchCodec, CopiesThatAreLeftAfterARemovalAreReadInBothForms) {
   EXPECT_EQ(as_array.hashes.size(), 2U);
 }
 
-TEST(BatchCodec, CopiesThatAreLeftMayBeUntold) {
+TEST(BatchCodec, NumberOfRemainingCopiesMayBeMissing) {
   EXPECT_TRUE(removed_in(pack::removed({7})).copies_left.empty());
   const auto event = removed_in(pack::map({{"type", pack::text("BlockRemoved")},
                                            {"block_hashes", pack::integers({7})},

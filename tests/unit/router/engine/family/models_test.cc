@@ -18,7 +18,7 @@ std::string recorded(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-TEST(EngineModels, AdaptersAreToldFromBaseModels) {
+TEST(EngineModels, DistinguishesAdaptersFromBaseModels) {
   const auto models = parse_models(recorded("models-lora.json"));
   ASSERT_TRUE(models.ok());
   constexpr double kAsked_s = 1795263881;

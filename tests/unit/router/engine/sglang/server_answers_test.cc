@@ -21,14 +21,14 @@ std::string recorded(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-TEST(ServerInfo, TellsTheVersion) {
+TEST(ServerInfo, ReadsTheVersion) {
   EXPECT_EQ(parse_version(recorded("server_info.json"))->text, "0.5.23");
   for (const char* body : {"", "[]", "{}", R"({"version":null})", R"({"version":"latest"})"}) {
     EXPECT_EQ(parse_version(body).error().code, ErrorCode::Corrupt) << body;
   }
 }
 
-TEST(ServerInfo, TellsTheEventEndpointsOfEachRank) {
+TEST(ServerInfo, ReadsTheEventEndpointsOfEachRank) {
   const auto sources = parse_event_sources(recorded("server_info-dp2.json"));
   ASSERT_TRUE(sources.ok());
   ASSERT_EQ(sources->size(), 2U);
@@ -64,7 +64,7 @@ TEST(ServerInfo, AllAddressesAreThoseOfTheServersHost) {
   EXPECT_EQ(*ours, (family::ResolvedEndpoint{"tcp://w0:5557", false}));
 }
 
-TEST(ServerInfo, AServerThatListensOnAllAddressesIsFoundAtThatOfItsUrl) {
+TEST(ServerInfo, WildcardServerUsesTheAddressOfItsUrl) {
   const std::map<std::string, std::string> endpoints = {{"::", "tcp://*:5557"},
                                                         {"[::]", "tcp://*:5557"},
                                                         {"fd00::7", "tcp://[fd00::7]:5557"},

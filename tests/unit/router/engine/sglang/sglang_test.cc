@@ -20,14 +20,14 @@ std::string edited(const std::string& body) {
   return joined(result);
 }
 
-TEST(Sglang, AnExtraKeyBecomesASaltThatEventsTell) {
+TEST(Sglang, ExtraKeyBecomesASaltOfEvents) {
   EXPECT_EQ(edited(R"({"messages":[],"extra_key":"x"})"),
             R"({"messages":[],"extra_key":null,"cache_salt":"0::\"x\""})");
   EXPECT_EQ(edited(R"({"messages":[],"cache_salt":"a:","extra_key":["x",1]})"),
             R"({"messages":[],"cache_salt":"2:a::[\"x\",1]","extra_key":null})");
 }
 
-TEST(Sglang, SaltAndExtraKeyThatMeetInOneTextStayApart) {
+TEST(Sglang, SaltAndExtraKeyOfOneTextStayApart) {
   EXPECT_NE(edited(R"({"messages":[],"cache_salt":"a:b","extra_key":1})"),
             edited(R"({"messages":[],"cache_salt":"a","extra_key":"b:1"})"));
 }
@@ -43,7 +43,7 @@ TEST(Sglang, OtherBodiesKeepTheirBytes) {
   EXPECT_EQ(edited(body), body);
 }
 
-TEST(Sglang, NothingIsPredictedWhereTheKeysDoNotTellWhatIsReused) {
+TEST(Sglang, PredictsNoReuseThatKeysCannotShow) {
   for (const char* field :
        {R"("extra_key":"x")", R"("lora_path":"ad")", R"("echo":true,"logprobs":2)"}) {
     const auto request = parsed_chat(std::string(R"({"messages":[],)") + field + "}");

@@ -86,7 +86,7 @@ TEST(EngineMetrics, RanksAreCountedByTheirLabel) {
   EXPECT_EQ(load->block_size, 32u);
 }
 
-TEST(EngineMetrics, BlocksOfTheCacheThatAreNoNumberWithinTheLimitAreNotTold) {
+TEST(EngineMetrics, IgnoresInvalidNumbersOfCacheBlocks) {
   for (const std::string told : {"None", "-1", "1073741825", "99999999999999999999", "1e3", ""}) {
     const auto load = parse_metrics("vllm:cache_config_info{engine=\"0\",num_gpu_blocks=\"" + told +
                                     "\",block_size=\"16\"} 1\n");
@@ -141,7 +141,7 @@ TEST(EngineMetrics, EachRankHasItsOwnLoad) {
   EXPECT_EQ(load->running, 7u);
 }
 
-TEST(EngineMetrics, ANameThatOnlyBeginsAsOneOfTheseIsAnother) {
+TEST(EngineMetrics, LongerNameIsAnotherMetric) {
   const auto load = parse_metrics(
       "vllm:num_requests_running 2\n"
       "vllm:num_requests_running5 7\n"

@@ -14,7 +14,7 @@ using openai::EditedBody;
 using openai::joined;
 using openai::parsed_chat;
 
-TEST(Vllm, ZerosAreLeftOutUpTo023AndOnlyWhereThatIsCertain) {
+TEST(Vllm, OmitsZerosUpToVersion023WhenCertain) {
   for (const std::string_view text : {"0.17.1", "0.19.1+cpu", "0.23.0", "0.23.4"}) {
     EXPECT_TRUE(vllm().leaves_zero_out(family::parse_version(text))) << text;
   }
@@ -24,7 +24,7 @@ TEST(Vllm, ZerosAreLeftOutUpTo023AndOnlyWhereThatIsCertain) {
   }
 }
 
-TEST(Vllm, ReusedBlocksAreNotReportedAgainHoweverItIsAskedFor) {
+TEST(Vllm, NeverReportsReusedBlocksAgain) {
   const ApiRequest request = parsed_chat(
       R"({"messages":[],"vllm_xargs":{"a":1,"kv_cache_report_mode":"full"},"vllm_xargs":[],)"
       R"("vllm_xargs":{"kv_cache_report\u005fmode":["x"],"kv_cache_report_mode":"full"}})");

@@ -9,7 +9,7 @@
 namespace sightline::adapters {
 namespace {
 
-TEST(AdapterChange, IsAskedForAtThePathsOfBothEngineFamilies) {
+TEST(AdapterChange, RecognisesThePathsOfBothEngineFamilies) {
   for (const char* path : {"/v1/load_lora_adapter", "/v1/unload_lora_adapter", "/load_lora_adapter",
                            "/unload_lora_adapter"}) {
     EXPECT_TRUE(changes_adapters(path)) << path;
@@ -20,7 +20,7 @@ TEST(AdapterChange, IsAskedForAtThePathsOfBothEngineFamilies) {
   }
 }
 
-TEST(AdapterChange, IsReadFromTheBody) {
+TEST(AdapterChange, ReadsAllFieldsFromTheBody) {
   const auto load = read_change("/v1/load_lora_adapter",
                                 R"({"lora_name":"a","lora_path":"/a","load_inplace":true})");
   ASSERT_TRUE(load.ok());
@@ -34,7 +34,7 @@ TEST(AdapterChange, IsReadFromTheBody) {
   EXPECT_FALSE(unload->is_in_place);
 }
 
-TEST(AdapterChange, RefusesWhatNamesNoAdapterAndWhatIsTooLong) {
+TEST(AdapterChange, RefusesBodyWithoutNameAndLongBody) {
   for (const char* body : {"", "[]", "{}", R"({"lora_name":""})", R"({"lora_name":1})", "{"}) {
     const auto change = read_change("/v1/load_lora_adapter", body);
     ASSERT_FALSE(change.ok()) << body;
@@ -48,7 +48,7 @@ TEST(AdapterChange, RefusesWhatNamesNoAdapterAndWhatIsTooLong) {
   EXPECT_EQ(longer.error().code, ErrorCode::TooLarge);
 }
 
-TEST(AdapterChange, LeavesAloneWhoHasWhatIsAskedFor) {
+TEST(AdapterChange, SkipsWorkerThatIsInTheWantedState) {
   const AdapterChange load{
       .is_load = true, .path = "/v1/load_lora_adapter", .name = "a", .source = "/a"};
   EXPECT_TRUE(load.is_done_at("/a"));
@@ -62,7 +62,7 @@ TEST(AdapterChange, LeavesAloneWhoHasWhatIsAskedFor) {
   EXPECT_FALSE(unload.is_done_at("/a"));
 }
 
-TEST(AdapterChange, IsUndoneByItsOppositeAtTheSameApi) {
+TEST(AdapterChange, UndoIsTheOppositeOfTheSameApi) {
   const AdapterChange load{
       .is_load = true, .path = "/v1/load_lora_adapter", .name = "a\"", .source = "/a"};
   EXPECT_EQ(undo_of(load, "").path, "/v1/unload_lora_adapter");

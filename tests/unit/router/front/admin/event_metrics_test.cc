@@ -32,7 +32,7 @@ class EventMetricsTest : public testing::Test {
   EventMetrics events{metrics};
 };
 
-TEST_F(EventMetricsTest, TheLagOfAWorkerIsThatOfItsSlowestRank) {
+TEST_F(EventMetricsTest, LagOfWorkerIsLagOfSlowestRank) {
   for (const std::uint32_t rank : {0, 1}) events.follow(CacheId{rank}, "w");
   std::vector ranks{status(0, 1), status(1, 1)};
   ranks[0].lag = seconds(30);
@@ -41,7 +41,7 @@ TEST_F(EventMetricsTest, TheLagOfAWorkerIsThatOfItsSlowestRank) {
   EXPECT_TRUE(shows("sightline_events_applied_total{worker=\"w\"} 2"));
 }
 
-TEST_F(EventMetricsTest, CountsOfAnEngineThatLeavesAreNotLostNorCountedTwice) {
+TEST_F(EventMetricsTest, CountsEventsOfRemovedEngineOnce) {
   events.follow(CacheId{0}, "w");
   events.tell("w", std::vector{status(0, 5)});
   events.forget(CacheId{0}, status(0, 7));
@@ -52,7 +52,7 @@ TEST_F(EventMetricsTest, CountsOfAnEngineThatLeavesAreNotLostNorCountedTwice) {
   EXPECT_TRUE(shows("sightline_events_applied_total{worker=\"w\"} 9"));
 }
 
-TEST_F(EventMetricsTest, AWorkerThatLeftGetsNoCountersBack) {
+TEST_F(EventMetricsTest, RemovedWorkerGetsNoNewCounters) {
   events.follow(CacheId{0}, "w");
   events.forget(CacheId{0}, std::nullopt);
   metrics.remove_worker("w");
@@ -60,7 +60,7 @@ TEST_F(EventMetricsTest, AWorkerThatLeftGetsNoCountersBack) {
   EXPECT_EQ(metrics.scrape().find("worker=\"w\""), std::string::npos);
 }
 
-TEST_F(EventMetricsTest, RestartsAndOverflownBuffersShow) {
+TEST_F(EventMetricsTest, ShowsRestartsAndBufferOverflows) {
   events.follow(CacheId{0}, "w");
   FeedStatus bad = status(0, 1);
   bad.stream.restarts = 2;
@@ -70,7 +70,7 @@ TEST_F(EventMetricsTest, RestartsAndOverflownBuffersShow) {
   EXPECT_TRUE(shows(R"(sightline_event_errors_total{worker="w",kind="buffer_overflow"} 3)"));
 }
 
-TEST_F(EventMetricsTest, WhatIsUnknownOrIgnoredShows) {
+TEST_F(EventMetricsTest, ShowsUnknownAndIgnoredEvents) {
   events.follow(CacheId{0}, "w");
   FeedStatus odd = status(0, 1);
   odd.normaliser.ignored_type = 1;
@@ -93,7 +93,7 @@ TEST_F(EventMetricsTest, WhatIsUnknownOrIgnoredShows) {
   }
 }
 
-TEST_F(EventMetricsTest, AFullIndexShows) {
+TEST_F(EventMetricsTest, ShowsBlocksThatTheFullIndexRefused) {
   events.tell_index(5, 0);
   EXPECT_TRUE(shows("sightline_index_refused_blocks_total 0"));
   events.tell_index(7, 2);
@@ -102,7 +102,7 @@ TEST_F(EventMetricsTest, AFullIndexShows) {
   EXPECT_TRUE(shows("sightline_index_refused_blocks_total 3"));
 }
 
-TEST_F(EventMetricsTest, ReadingsThatOvertakeEachOtherCountEverythingOnce) {
+TEST_F(EventMetricsTest, ConcurrentReadingsCountEachEventOnce) {
   events.follow(CacheId{0}, "w");
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i) {

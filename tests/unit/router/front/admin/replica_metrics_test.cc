@@ -32,7 +32,7 @@ class ReplicaMetricsTest : public testing::Test {
   ReplicaMetrics replicas{metrics, clock};
 };
 
-TEST_F(ReplicaMetricsTest, CountersRiseByWhatCameAndAStreamThatEndsLosesNothing) {
+TEST_F(ReplicaMetricsTest, KeepsCountsOfStreamsThatEnd) {
   replicas.follow(CacheId{0});
   FollowedStatus now = status(0);
   now.statistics.frames = 5;
@@ -57,7 +57,7 @@ TEST_F(ReplicaMetricsTest, CountersRiseByWhatCameAndAStreamThatEndsLosesNothing)
   EXPECT_TRUE(shows(R"(frames_total{worker="w"} 8)"));
 }
 
-TEST_F(ReplicaMetricsTest, AWorkerIsAsItsWorstRank) {
+TEST_F(ReplicaMetricsTest, ShowsTheWorstRankOfTheWorker) {
   FollowedStatus first = status(0);
   FollowedStatus second = status(1);
   for (const std::uint32_t rank : {0, 1}) replicas.follow(CacheId{rank});

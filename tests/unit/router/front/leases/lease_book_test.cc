@@ -30,14 +30,14 @@ LeaseBook::Renewed renew(LeaseBook& book, std::uint64_t up_to,
   return book.renew({.instance = "f", .from = 0, .up_to = up_to, .open = open}, now);
 }
 
-TEST(LeaseNames, ANameIsReadAsItIsWritten) {
+TEST(LeaseNames, ReadsNamesThatItWrote) {
   for (const Name& name :
        {Name{"host:8000-1f", 7, 1}, Name{"a.b.3", ~0ULL, ~0U}, Name{"1", 0, 0}}) {
     EXPECT_EQ(parse_name(text_of(name)), name);
   }
 }
 
-TEST(LeaseNames, WhatIsNoNameIsRefused) {
+TEST(LeaseNames, RefusesTextThatIsNoName) {
   for (const char* text : {"", "f", "f.1", ".1.0", "f.1.", "f..0", "f.-1.0", "f.1.4294967296",
                            "f.18446744073709551616.0", "f/g.1.0", "f g.1.0", "f.1.0x"}) {
     EXPECT_EQ(parse_name(text), std::nullopt) << text;
@@ -46,7 +46,7 @@ TEST(LeaseNames, WhatIsNoNameIsRefused) {
   EXPECT_FALSE(parse_name(std::string(kInstanceBytesMax + 1, 'x') + ".1.0"));
 }
 
-TEST(LeaseBook, TheSameNameAgainIsTheSameLease) {
+TEST(LeaseBook, BooksTheSameNameOnce) {
   LeaseBook book;
   EXPECT_EQ(book.add(named(1), 10, {}, kStart).outcome, Outcome::Booked);
   const auto again = book.add(named(1), 11, {}, kStart);
@@ -56,7 +56,7 @@ TEST(LeaseBook, TheSameNameAgainIsTheSameLease) {
   EXPECT_EQ(book.open(), 1U);
 }
 
-TEST(LeaseBook, ALaterAttemptTakesThePlaceOfTheEarlier) {
+TEST(LeaseBook, LaterAttemptReplacesTheEarlier) {
   LeaseBook book;
   static_cast<void>(book.add(named(1, 0), 10, {}, kStart));
   const auto later = book.add(named(1, 1), 11, {}, kStart);
@@ -67,7 +67,7 @@ TEST(LeaseBook, ALaterAttemptTakesThePlaceOfTheEarlier) {
   EXPECT_EQ(book.release(named(1, 1), kStart), 11U);
 }
 
-TEST(LeaseBook, AReleaseThatComesTwiceOrFirstIsOne) {
+TEST(LeaseBook, ReleaseMayComeTwiceOrBeforeTheLease) {
   LeaseBook book;
   static_cast<void>(book.add(named(1), 10, {}, kStart));
   EXPECT_EQ(book.release(named(1), kStart), 10U);
@@ -77,7 +77,7 @@ TEST(LeaseBook, AReleaseThatComesTwiceOrFirstIsOne) {
   EXPECT_EQ(book.open(), 0U);
 }
 
-TEST(LeaseBook, AListEndsWhatIsNotOnItAndAsksForWhatIsMissing) {
+TEST(LeaseBook, ListEndsUnlistedLeasesAndReportsMissingOnes) {
   LeaseBook book;
   for (std::uint64_t i = 1; i <= 4; ++i) static_cast<void>(book.add(named(i), i, {}, kStart));
   static_cast<void>(book.release(named(5), kStart));
@@ -87,14 +87,14 @@ TEST(LeaseBook, AListEndsWhatIsNotOnItAndAsksForWhatIsMissing) {
   EXPECT_EQ(book.add(named(1), 9, {}, kStart).outcome, Outcome::Over) << "it came late";
 }
 
-TEST(LeaseBook, AListSaysNothingOfNumbersBeyondIt) {
+TEST(LeaseBook, ListKeepsLeasesAboveItsLastNumber) {
   LeaseBook book;
   for (std::uint64_t i = 1; i <= 3; ++i) static_cast<void>(book.add(named(i), i, {}, kStart));
   EXPECT_EQ(renew(book, 2, {}).ended, (std::vector<LeaseId>{1, 2}));
   EXPECT_EQ(book.find(named(3)).state, State::Open);
 }
 
-TEST(LeaseBook, SilenceEndsAllOfAnInstanceAndItMayComeBack) {
+TEST(LeaseBook, SilenceEndsLeasesUntilTheInstanceReturns) {
   LeaseBook book;
   static_cast<void>(book.add(named(1), 1, {}, kStart));
   static_cast<void>(book.add({"g", 1, 0}, 2, {}, kStart));
@@ -105,7 +105,7 @@ TEST(LeaseBook, SilenceEndsAllOfAnInstanceAndItMayComeBack) {
   EXPECT_EQ(book.add(named(1), 3, {}, kStart + seconds(16)).outcome, Outcome::Booked);
 }
 
-TEST(LeaseBook, ALeaseWithAnEndOfItsOwnEndsThenAndNotBySilenceOrList) {
+TEST(LeaseBook, LeaseWithOwnEndIgnoresSilenceAndLists) {
   LeaseBook book;
   static_cast<void>(book.add(named(1), 1, kStart + seconds(40), kStart));
   EXPECT_TRUE(renew(book, 9, {}).ended.empty());
@@ -113,7 +113,7 @@ TEST(LeaseBook, ALeaseWithAnEndOfItsOwnEndsThenAndNotBySilenceOrList) {
   EXPECT_EQ(book.expire(kStart + seconds(40)), (std::vector<LeaseId>{1}));
 }
 
-TEST(LeaseBook, WhatWasReleasedIsForgottenAfterAWhileOrWhenThereIsTooMuch) {
+TEST(LeaseBook, ForgetsReleasesByAgeAndByCount) {
   LeaseBook book({.released_max = 2});
   for (std::uint64_t i = 1; i <= 3; ++i) static_cast<void>(book.release(named(i), kStart));
   EXPECT_EQ(book.released(), 2U);
@@ -124,7 +124,7 @@ TEST(LeaseBook, WhatWasReleasedIsForgottenAfterAWhileOrWhenThereIsTooMuch) {
   EXPECT_EQ(book.released(), 0U);
 }
 
-TEST(LeaseBook, ItsLimitsHold) {
+TEST(LeaseBook, RefusesLeasesBeyondItsLimits) {
   LeaseBook book({.leases_max = 3, .instances_max = 2});
   EXPECT_EQ(book.add({"a", 1, 0}, 1, {}, kStart).outcome, Outcome::Booked);
   EXPECT_EQ(book.add({"b", 1, 0}, 2, {}, kStart).outcome, Outcome::Booked);
@@ -134,7 +134,7 @@ TEST(LeaseBook, ItsLimitsHold) {
   EXPECT_EQ(book.open(), 3U);
 }
 
-TEST(LeaseBook, ReleasesOfNamesThatNeverWereLockNoInstanceOut) {
+TEST(LeaseBook, ReleasesOfUnknownNamesTakeNoInstancePlace) {
   LeaseBook book({.instances_max = 2, .released_max = 100});
   EXPECT_EQ(book.add({"a", 1, 0}, 1, {}, kStart).outcome, Outcome::Booked);
   for (int i = 0; i < 1000; ++i) {
@@ -146,7 +146,7 @@ TEST(LeaseBook, ReleasesOfNamesThatNeverWereLockNoInstanceOut) {
   EXPECT_EQ(book.add({"c", 1, 0}, 3, {}, kStart).outcome, Outcome::Booked);
 }
 
-// The same rules over a plain list that is searched each time.
+// Applies the rules of LeaseBook to a plain list, which it searches at each call.
 class NaiveBook {
  public:
   struct Row {
@@ -263,7 +263,7 @@ class RandomCalls : public testing::TestWithParam<std::uint64_t> {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomCalls, testing::Range<std::uint64_t>(1, 9));
 
-TEST_P(RandomCalls, HaveTheEffectsOfThePlainList) {
+TEST_P(RandomCalls, AgreeWithThePlainList) {
   for (int step = 0; step < 20'000; ++step) {
     const std::uint32_t kind = rng.below(10);
     if (kind < 4) {

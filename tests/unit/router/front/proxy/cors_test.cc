@@ -25,7 +25,7 @@ http::Request preflight(std::string_view origin) {
   return request;
 }
 
-TEST(Cors, OriginsAreAllowedAsTheSettingSays) {
+TEST(Cors, AllowsTheOriginsOfTheSetting) {
   EXPECT_EQ(allowed_for({"*"}, "https://a"), "*");
   EXPECT_EQ(allowed_for({"*"}, std::nullopt), "none") << "nobody asks";
   EXPECT_EQ(allowed_for({"https://a", "https://b:1"}, "https://b:1"), "https://b:1");
@@ -35,13 +35,13 @@ TEST(Cors, OriginsAreAllowedAsTheSettingSays) {
   EXPECT_EQ(allowed_for({}, "https://a"), "none");
 }
 
-TEST(Cors, AnAnswerThatDependsOnTheOriginSaysSo) {
+TEST(Cors, AnswerVariesByOriginWithAList) {
   http::Headers answer;
   allow_origin(answer, {"https://a"}, std::nullopt);
   EXPECT_EQ(answer.find("vary"), "Origin");
 }
 
-TEST(Cors, APreflightIsAnsweredWithTheHeadersItNames) {
+TEST(Cors, PreflightAnswerAllowsTheHeadersItNames) {
   ASSERT_TRUE(is_preflight(preflight("https://a")));
   const http::Response answer = preflight_answer(preflight("https://a"), {"*"});
   EXPECT_EQ(answer.status, 204);
@@ -51,7 +51,7 @@ TEST(Cors, APreflightIsAnsweredWithTheHeadersItNames) {
   EXPECT_FALSE(refused.headers.find("access-control-allow-methods"));
 }
 
-TEST(Cors, OtherRequestsAreNoPreflights) {
+TEST(Cors, OtherRequestsAreNoPreflight) {
   http::Request request = preflight("https://a");
   request.method = "POST";
   EXPECT_FALSE(is_preflight(request));

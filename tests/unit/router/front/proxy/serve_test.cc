@@ -26,7 +26,8 @@ namespace {
 using contract::EngineFamily;
 using Kind = selection::Ending::Kind;
 
-// Gives workers a, b, c, … in turn, but for those tried, and keeps what it is asked and told.
+// Chooses the worker to retry if there is one, else the first worker that has not failed.
+// It records each inquiry and ending.
 class FakeSelector : public selection::Selector {
  public:
   [[nodiscard]] Task<Result<selection::Selection>> select(
@@ -54,7 +55,8 @@ class FakeSelector : public selection::Selector {
   explicit FakeSelector(test::ManualClock& clock) : clock_(clock) {}
 
   std::vector<std::string> workers{"a"};
-  std::function<std::optional<Error>(const selection::Inquiry&)> before;  // each choice
+  // Runs at each choice. An error that it returns refuses the choice.
+  std::function<std::optional<Error>(const selection::Inquiry&)> before;
   EngineFamily family = EngineFamily::Vllm;
   std::optional<std::uint32_t> rank;
   std::vector<selection::Inquiry> inquiries;
@@ -87,7 +89,7 @@ class FakeSelector : public selection::Selector {
   selection::ReservationId last_ = 0;
 };
 
-// Ends each attempt as the test says, and keeps what was sent.
+// Ends each attempt as the test wants, and records what was sent.
 class FakeRelay : public relay::Relay {
  public:
   struct Sent {
@@ -112,8 +114,10 @@ class FakeRelay : public relay::Relay {
   explicit FakeRelay(test::ManualClock& clock) : clock_(clock) {}
 
   bool has_left = false;
-  bool breaks_off = false;               // attempts that are final fail when the answer has begun
-  std::deque<relay::Forwarded> endings;  // of the attempts in turn; then answers of status 200
+  // Final attempts fail after the answer has begun.
+  bool breaks_off = false;
+  // The endings of the attempts in turn. Later attempts get an answer with status 200.
+  std::deque<relay::Forwarded> endings;
   std::vector<Sent> sent;
 
  private:
@@ -246,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Serving, testing::Bool(), [](const auto& test) {
   return std::string(test.param ? "Apart" : "Here");
 });
 
-TEST_P(Serving, ARequestGoesToTheChosenWorkerAndEndsWithItsAnswer) {
+TEST_P(Serving, SendsRequestToTheChosenWorker) {
   ASSERT_TRUE(serve(chat()).ok());
   ASSERT_EQ(relay.sent.size(), 1U);
   EXPECT_EQ(relay.sent[0].endpoint.host, "a.example");
@@ -261,7 +265,7 @@ TEST_P(Serving, ARequestGoesToTheChosenWorkerAndEndsWithItsAnswer) {
   EXPECT_EQ(selector.endings[0].request_id, "req-1");
 }
 
-TEST_P(Serving, WhatARequestTakesIsLittleOnceItsPromptIsMadeAndGivenBackAtItsEnd) {
+TEST_P(Serving, ReleasesMemoryAfterThePromptAndAtTheEnd) {
   std::string values = "0";
   for (int i = 1; i < 100'000; ++i) values += ",0";
   std::size_t held = 0;
@@ -275,7 +279,7 @@ TEST_P(Serving, WhatARequestTakesIsLittleOnceItsPromptIsMadeAndGivenBackAtItsEnd
   EXPECT_EQ(memory.held(), 0U);
 }
 
-TEST_P(Serving, ARequestForWhichThereIsNoMemoryIsRefusedByTheLimitsName) {
+TEST_P(Serving, RefusesRequestWithoutMemoryAndNamesTheLimit) {
   std::size_t others = 0;
   ASSERT_TRUE(memory.add(others, memory.bytes_max()));
   const auto refused = serve(chat());
@@ -291,7 +295,7 @@ Error out_of_date() {
   return {ErrorCode::OutOfDate, Blame::Internal, true, "blocks have another size", "", ""};
 }
 
-TEST_P(Serving, KeysOfAnotherBlockSizeAreMadeAgainAndTheClientNoticesNothing) {
+TEST_P(Serving, ComputesKeysAgainWhenTheBlockSizeChanges) {
   selector.before = [&](const selection::Inquiry& asked) -> std::optional<Error> {
     if (asked.job.block_size == 32) return std::nullopt;
     served.block_size = 32;
@@ -305,7 +309,7 @@ TEST_P(Serving, KeysOfAnotherBlockSizeAreMadeAgainAndTheClientNoticesNothing) {
   EXPECT_EQ(relay.sent.size(), 1U);
 }
 
-TEST_P(Serving, WorkersThatFailedAreNotAskedAgainWithNewKeys) {
+TEST_P(Serving, NewKeysKeepTheListOfFailedWorkers) {
   selector.workers = {"a", "b"};
   relay.endings.push_back(failed(retry::Outcome::Unsent));
   selector.before = [&](const selection::Inquiry& asked) -> std::optional<Error> {
@@ -319,7 +323,7 @@ TEST_P(Serving, WorkersThatFailedAreNotAskedAgainWithNewKeys) {
   EXPECT_EQ(relay.sent.back().endpoint.host, "b.example");
 }
 
-TEST_P(Serving, KeysAreMadeAgainTwiceAtMostAndNotWithoutNews) {
+TEST_P(Serving, ComputesKeysAgainAtMostTwice) {
   selector.before = [&](const selection::Inquiry&) { return out_of_date(); };
   const auto without_news = serve(chat());
   ASSERT_FALSE(without_news.ok());
@@ -333,7 +337,7 @@ TEST_P(Serving, KeysAreMadeAgainTwiceAtMostAndNotWithoutNews) {
   EXPECT_EQ(selector.inquiries.size(), 1U + 3U);
 }
 
-TEST_P(Serving, TheSelectorIsAskedWithTheKeysOfThePrompt) {
+TEST_P(Serving, SelectorGetsTheKeysOfThePrompt) {
   ASSERT_TRUE(serve(chat("", std::string(400, 'x'))).ok());
   ASSERT_TRUE(serve(chat("", std::string(400, 'x'))).ok());
   ASSERT_TRUE(serve(chat(R"(,"cache_salt":"s")", std::string(400, 'x'))).ok());
@@ -348,7 +352,7 @@ TEST_P(Serving, TheSelectorIsAskedWithTheKeysOfThePrompt) {
   EXPECT_EQ(first.first_prompt_tokens, first.job.prompt_tokens);
 }
 
-TEST_P(Serving, TheKeysHaveTheBlockSizeThatTheWorkersTell) {
+TEST_P(Serving, KeysHaveTheBlockSizeOfTheWorkers) {
   served.block_size = 32;
   ASSERT_TRUE(serve(chat("", std::string(400, 'x'))).ok());
   EXPECT_EQ(selector.inquiries[0].job.block_size, 32U);
@@ -357,7 +361,7 @@ TEST_P(Serving, TheKeysHaveTheBlockSizeThatTheWorkersTell) {
   EXPECT_EQ(selector.inquiries[1].job.block_size, 16U);
 }
 
-TEST_P(Serving, TheClientIsToldTheWorkerAndTheOverlap) {
+TEST_P(Serving, AnswerNamesWorkerRankAndOverlap) {
   selector.rank = 3;
   ASSERT_TRUE(serve(chat()).ok());
   const http::Headers& headers = relay.sent[0].answer_headers;
@@ -368,13 +372,13 @@ TEST_P(Serving, TheClientIsToldTheWorkerAndTheOverlap) {
   EXPECT_EQ(header(relay.sent[0], contract::kEngineRankHeader), "3");
 }
 
-TEST_P(Serving, ASingleRankIsNotNamed) {
+TEST_P(Serving, DoesNotNameASingleRank) {
   ASSERT_TRUE(serve(chat()).ok());
   EXPECT_FALSE(relay.sent[0].answer_headers.find(contract::kRankHeader).has_value());
   EXPECT_EQ(header(relay.sent[0], contract::kEngineRankHeader), "");
 }
 
-TEST_P(Serving, AnUnknownModelIsRefusedBeforeAnybodyIsAsked) {
+TEST_P(Serving, RefusesUnknownModelBeforeTheSelection) {
   const auto done = serve(R"({"model":"x","messages":[]})");
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::NotFound);
@@ -382,14 +386,14 @@ TEST_P(Serving, AnUnknownModelIsRefusedBeforeAnybodyIsAsked) {
   EXPECT_TRUE(selector.inquiries.empty());
 }
 
-TEST_P(Serving, AnAdapterIsAskedForByItsName) {
+TEST_P(Serving, InquiryNamesTheAdapter) {
   ASSERT_TRUE(serve(R"({"model":"ad","messages":[{"role":"user","content":"x"}]})").ok());
   EXPECT_EQ(selector.inquiries[0].adapter, "ad");
   ASSERT_TRUE(serve(chat()).ok());
   EXPECT_EQ(selector.inquiries[1].adapter, std::nullopt);
 }
 
-TEST_P(Serving, AStreamIsAskedForItsUsageAndTheChunkIsTakenOut) {
+TEST_P(Serving, RequestsUsageOfStreamsAndRemovesItsChunk) {
   ASSERT_TRUE(serve(chat(R"(,"stream":true)")).ok());
   EXPECT_NE(relay.sent[0].body.find(R"("include_usage":true)"), std::string::npos);
   EXPECT_TRUE(relay.sent[0].strip_usage);
@@ -397,24 +401,25 @@ TEST_P(Serving, AStreamIsAskedForItsUsageAndTheChunkIsTakenOut) {
   EXPECT_FALSE(relay.sent[1].strip_usage);
 }
 
-TEST_P(Serving, TheBodyIsEditedForTheFamilyOfTheWorker) {
+TEST_P(Serving, EditsTheBodyForTheFamilyOfTheWorker) {
   const std::string body = chat(R"(,"extra_key":"x","vllm_xargs":{"kv_cache_report_mode":"full"})");
   ASSERT_TRUE(serve(body).ok());
   EXPECT_NE(relay.sent[0].body.find(R"("kv_cache_report_mode":"incremental")"), std::string::npos);
   EXPECT_NE(relay.sent[0].body.find(R"("extra_key":"x")"), std::string::npos);
-  selector.family = EngineFamily::Sglang;  // joined when the request was prepared already
+  // The worker joined after the request was prepared.
+  selector.family = EngineFamily::Sglang;
   ASSERT_TRUE(serve(body).ok());
   EXPECT_NE(relay.sent[1].body.find(R"("extra_key":null)"), std::string::npos);
   EXPECT_TRUE(selector.inquiries[0].unpredictable[static_cast<std::size_t>(EngineFamily::Sglang)]);
   EXPECT_FALSE(selector.inquiries[0].unpredictable[static_cast<std::size_t>(EngineFamily::Vllm)]);
 }
 
-TEST_P(Serving, SeveralSamplesAreNotComparedWithTheEnginesCount) {
+TEST_P(Serving, SeveralSamplesAreNotExact) {
   ASSERT_TRUE(serve(chat(R"(,"n":2)")).ok());
   EXPECT_FALSE(selector.inquiries[0].is_exact);
 }
 
-TEST_P(Serving, AWorkerThatCannotBeReachedIsPassedOver) {
+TEST_P(Serving, TriesTheNextWorkerWhenOneIsUnreachable) {
   selector.workers = {"a", "b"};
   relay.endings.push_back(failed(retry::Outcome::Unsent));
   ASSERT_TRUE(serve(chat()).ok());
@@ -427,7 +432,7 @@ TEST_P(Serving, AWorkerThatCannotBeReachedIsPassedOver) {
   EXPECT_TRUE(counts("sightline_retries_total{worker=\"a\""));
 }
 
-TEST_P(Serving, AKeptConnectionThatClosedIsAskedAboutAtTheSameWorkerOnAFreshOne) {
+TEST_P(Serving, ClosedKeptConnectionRetriesTheSameWorker) {
   selector.workers = {"a", "b"};
   relay.endings.push_back(failed(retry::Outcome::KeptClosed));
   ASSERT_TRUE(serve(chat()).ok());
@@ -438,7 +443,7 @@ TEST_P(Serving, AKeptConnectionThatClosedIsAskedAboutAtTheSameWorkerOnAFreshOne)
   EXPECT_EQ(selector.endings[0].kind, Kind::Unused) << "the worker is well";
 }
 
-TEST_P(Serving, WhereNobodyIsLeftTheLastFailureIsTold) {
+TEST_P(Serving, ReturnsTheLastFailureWithoutAnotherWorker) {
   relay.endings.push_back(failed(retry::Outcome::Unsent));
   const auto done = serve(chat());
   ASSERT_FALSE(done.ok());
@@ -448,7 +453,7 @@ TEST_P(Serving, WhereNobodyIsLeftTheLastFailureIsTold) {
   EXPECT_EQ(serve(chat()).error().message, "no worker can take it");
 }
 
-TEST_P(Serving, ARequestThatIsLostTwiceIsNotSentAThirdTimeNorAgain) {
+TEST_P(Serving, DoesNotSendRequestAfterTwoLosses) {
   selector.workers = {"a", "b", "c"};
   relay.endings.push_back(failed(retry::Outcome::Lost));
   relay.endings.push_back(failed(retry::Outcome::Lost));
@@ -463,7 +468,7 @@ TEST_P(Serving, ARequestThatIsLostTwiceIsNotSentAThirdTimeNorAgain) {
   EXPECT_TRUE(serve(chat("", "another")).ok());
 }
 
-TEST_P(Serving, AnAnswerAfterALossForgetsIt) {
+TEST_P(Serving, AnswerClearsEarlierLoss) {
   selector.workers = {"a", "b", "c"};
   for (int i = 0; i < 3; ++i) {
     relay.endings.push_back(failed(retry::Outcome::Lost));
@@ -471,7 +476,7 @@ TEST_P(Serving, AnAnswerAfterALossForgetsIt) {
   }
 }
 
-TEST_P(Serving, ALossIsForgottenBeforeTheAnswerHasEnded) {
+TEST_P(Serving, AnswerThatBeginsClearsEarlierLoss) {
   selector.workers = {"a", "b"};
   relay.breaks_off = true;
   relay.endings.push_back(failed(retry::Outcome::Lost));
@@ -481,7 +486,7 @@ TEST_P(Serving, ALossIsForgottenBeforeTheAnswerHasEnded) {
   EXPECT_TRUE(serve(chat()).ok());
 }
 
-TEST_P(Serving, WhatAnEngineSaysWithItsRefusalReachesTheClient) {
+TEST_P(Serving, EngineRefusalReachesTheClient) {
   relay::Forwarded declined = failed(retry::Outcome::Declined, ErrorCode::Overloaded);
   declined.refusal.body = "{}";
   declined.refusal.retry_after_s = 7;
@@ -493,7 +498,7 @@ TEST_P(Serving, WhatAnEngineSaysWithItsRefusalReachesTheClient) {
   EXPECT_EQ(advice.body, "{}");
 }
 
-TEST_P(Serving, ARefusalTellsMoreThanAWorkerThatIsNotThere) {
+TEST_P(Serving, PrefersRefusalToUnreachableWorker) {
   selector.workers = {"a", "b"};
   relay::Forwarded declined = failed(retry::Outcome::Declined, ErrorCode::Overloaded);
   declined.refusal.retry_after_s = 7;
@@ -505,7 +510,7 @@ TEST_P(Serving, ARefusalTellsMoreThanAWorkerThatIsNotThere) {
   EXPECT_EQ(advice.retry_after_s, 7U);
 }
 
-TEST_P(Serving, ASilentEngineIsTheEndAndIsToldOf) {
+TEST_P(Serving, SilentEngineEndsTheRequestAsFailure) {
   selector.workers = {"a", "b"};
   relay.endings.push_back(failed(retry::Outcome::Silent, ErrorCode::Timeout));
   EXPECT_EQ(serve(chat()).error().code, ErrorCode::Timeout);
@@ -513,21 +518,21 @@ TEST_P(Serving, ASilentEngineIsTheEndAndIsToldOf) {
   EXPECT_EQ(selector.endings[0].kind, Kind::Failed);
 }
 
-TEST_P(Serving, AClientThatLeftSaysNothingOfTheWorker) {
+TEST_P(Serving, ClientThatLeftIsNoWorkerFailure) {
   relay.endings.push_back(
       {client_error(ErrorCode::Cancelled, "the client left"), retry::Outcome::Final, {}});
   EXPECT_EQ(serve(chat()).error().code, ErrorCode::Cancelled);
   EXPECT_EQ(selector.endings[0].kind, Kind::Unused);
 }
 
-TEST_P(Serving, AnAnswerLargerThanIsTakenSaysNothingOfTheWorker) {
+TEST_P(Serving, TooLargeAnswerIsNoWorkerFailure) {
   selector.workers = {"a", "b"};
   relay.endings.push_back(failed(retry::Outcome::Lost, ErrorCode::TooLarge));
   static_cast<void>(serve(chat()));
   EXPECT_EQ(selector.endings[0].kind, Kind::Unused);
 }
 
-TEST_P(Serving, AnErrorOfTheEnginesIsItsAnswer) {
+TEST_P(Serving, EngineErrorIsTheAnswer) {
   selector.workers = {"a", "b"};
   relay.endings.push_back({relay::Answer{.status = 500}, retry::Outcome::Final, {}});
   EXPECT_TRUE(serve(chat()).ok());
@@ -536,7 +541,7 @@ TEST_P(Serving, AnErrorOfTheEnginesIsItsAnswer) {
   EXPECT_EQ(selector.endings[0].status, 500);
 }
 
-TEST_P(Serving, WithoutAPlaceAmongTheRetriesTheFailureStands) {
+TEST_P(Serving, FullRetryBudgetKeepsTheFailure) {
   selector.workers = {"a", "b"};
   std::vector<std::unique_ptr<retry::Budget::Place>> taken;
   for (bool is_free = true; is_free;) {
@@ -552,7 +557,7 @@ TEST_P(Serving, WithoutAPlaceAmongTheRetriesTheFailureStands) {
   EXPECT_TRUE(serve(chat()).ok()) << "no engine has got it";
 }
 
-TEST_P(Serving, ARequestThatIsNotReadIsAskedForWithoutKeys) {
+TEST_P(Serving, UnreadRequestIsSelectedWithoutKeys) {
   ASSERT_TRUE(serve_unread("POST").ok());
   EXPECT_FALSE(selector.inquiries[0].is_read);
   EXPECT_TRUE(selector.inquiries[0].keys->empty());
@@ -560,7 +565,7 @@ TEST_P(Serving, ARequestThatIsNotReadIsAskedForWithoutKeys) {
   EXPECT_FALSE(relay.sent[0].answer_headers.find(contract::kOverlapHeader).has_value());
 }
 
-TEST_P(Serving, WhatMayHaveHadAnEffectIsNotSentAgain) {
+TEST_P(Serving, DoesNotRepeatRequestThatMayHaveTakenEffect) {
   selector.workers = {"a", "b"};
   for (const auto ending : {retry::Outcome::Lost, retry::Outcome::KeptClosed}) {
     relay.endings.push_back(failed(ending));
@@ -574,7 +579,7 @@ TEST_P(Serving, WhatMayHaveHadAnEffectIsNotSentAgain) {
   EXPECT_TRUE(serve_unread("GET").ok());
 }
 
-TEST_P(Serving, LargeWorkOfAClientThatHasLeftIsNotBegun) {
+TEST_P(Serving, DoesNotPrepareLargeRequestOfDepartedClient) {
   relay.has_left = true;
   const auto done = serve(chat("", std::string(1U << 20U, 'x')));
   ASSERT_FALSE(done.ok());

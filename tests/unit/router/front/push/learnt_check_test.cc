@@ -15,7 +15,8 @@ struct Situation {
   fleet::FleetSnapshot fleet;
   lists::InForce list;
 
-  // Asked and ready, but for why its only rank is not verified; null: it has no events.
+  // Adds a ready worker, which was asked already. `unverified` says why its only rank is not
+  // verified. A null `unverified` means that the worker publishes no events.
   void add(const std::string& name, const char* unverified) {
     fleet::Worker worker =
         fleet::view_of(*contract::parse_worker("name=" + name + ",url=http://h:1"));
@@ -32,13 +33,13 @@ struct Situation {
   }
 };
 
-TEST(LearntCheck, WaitsForAList) {
+TEST(LearntCheck, FailsWithoutAWorkerList) {
   LearntCheck check{seconds(30)};
   EXPECT_FALSE(check.look({}, {}, Instant{}).ok());
   EXPECT_FALSE(check.look({}, {}, Instant{} + seconds(100)).ok());
 }
 
-TEST(LearntCheck, IsDoneOnceAllIsLearntAndStaysSo) {
+TEST(LearntCheck, StaysReadyOnceAllWorkersAreLearnt) {
   LearntCheck check{seconds(30)};
   Situation learnt;
   learnt.add("a", "");
@@ -50,7 +51,7 @@ TEST(LearntCheck, IsDoneOnceAllIsLearntAndStaysSo) {
   EXPECT_TRUE(check.look(learnt.fleet, learnt.list, Instant{} + seconds(1)).ok());
 }
 
-TEST(LearntCheck, WaitsForAReplayUntilItsTimeIsOverAndThenSaysWhatIsMissing) {
+TEST(LearntCheck, WaitsForReplayUntilTheTimeout) {
   LearntCheck check{seconds(30)};
   Situation slow;
   slow.add("a", "");
@@ -66,7 +67,7 @@ TEST(LearntCheck, WaitsForAReplayUntilItsTimeIsOverAndThenSaysWhatIsMissing) {
             "not all, its 30 s (--ready-timeout) are over: 1 of 2 workers; b: replaying events");
 }
 
-TEST(LearntCheck, DoesNotTakeAListForLearntThatTheFleetHasNotTaken) {
+TEST(LearntCheck, WaitsUntilTheFleetTakesTheList) {
   LearntCheck check{seconds(30)};
   Situation next;
   next.list.source = lists::Source::Push;
@@ -76,7 +77,7 @@ TEST(LearntCheck, DoesNotTakeAListForLearntThatTheFleetHasNotTaken) {
   EXPECT_NE(looked.error().message.find("is being taken over"), std::string::npos);
 }
 
-TEST(LearntCheck, AWorkerThatWasNotAskedYetIsWaitedForAndOneThatDoesNotAnswerIsNot) {
+TEST(LearntCheck, WaitsForUnaskedWorkersButNotForDownOnes) {
   Situation down;
   down.add("a", "event connection lost");
   auto worker = *down.fleet.workers[0];

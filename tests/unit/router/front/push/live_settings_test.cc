@@ -7,7 +7,7 @@
 namespace sightline::push {
 namespace {
 
-TEST(PushedSettings, AreSeenByReadersAndToldOnce) {
+TEST(PushedSettings, ReachReadersAndListenersOnce) {
   runtime::Metrics metrics;
   std::vector<std::string> levels;
   LiveSettings live(
@@ -31,7 +31,7 @@ TEST(PushedSettings, AreSeenByReadersAndToldOnce) {
             std::string::npos);
 }
 
-TEST(PushedSettings, ARefusedPushChangesNothing) {
+TEST(PushedSettings, RefusedPushChangesNothing) {
   runtime::Metrics metrics;
   LiveSettings live(
       {}, {.origins = {}, .on_change = [](const auto&) { ADD_FAILURE(); }, .metrics = metrics});

@@ -46,7 +46,7 @@ class WorkerListsTest : public testing::Test {
        .metrics = metrics}};
 };
 
-TEST_F(WorkerListsTest, APushTakesTheFilesPlaceAndAnswersTheDifference) {
+TEST_F(WorkerListsTest, PushReplacesTheFileAndReturnsTheDifference) {
   lists.boot(Workers{worker("name=a,url=http://h:1"), worker("name=z,url=http://h:9")}, false);
   const auto answer = put(body_of(3, kAb));
   EXPECT_EQ(answer.status, 200) << answer.body;
@@ -60,7 +60,7 @@ TEST_F(WorkerListsTest, APushTakesTheFilesPlaceAndAnswersTheDifference) {
   EXPECT_TRUE(counts("sightline_worker_list_source{source=\"file\"} 0\n"));
 }
 
-TEST_F(WorkerListsTest, EveryOtherVerdictChangesNothingAndSaysWhatIsHeld) {
+TEST_F(WorkerListsTest, OtherVerdictsKeepAndNameTheHeldList) {
   lists.boot(Workers{}, false);
   ASSERT_EQ(put(body_of(3, kA)).status, 200);
   const struct {
@@ -92,7 +92,7 @@ TEST_F(WorkerListsTest, EveryOtherVerdictChangesNothingAndSaysWhatIsHeld) {
   EXPECT_EQ(lists.in_force()->workers.size(), 1U);
 }
 
-TEST_F(WorkerListsTest, ARereadFileDoesNotUndoAPush) {
+TEST_F(WorkerListsTest, FileReloadKeepsThePushedList) {
   lists.boot(Workers{worker("name=z,url=http://h:9")}, false);
   lists.reread(Workers{worker("name=y,url=http://h:8")});
   ASSERT_EQ(handed_over.size(), 1U);
@@ -110,7 +110,7 @@ TEST_F(WorkerListsTest, ARereadFileDoesNotUndoAPush) {
   }
 }
 
-TEST_F(WorkerListsTest, TheFileWaitsForThePeersAndThenCounts) {
+TEST_F(WorkerListsTest, FileCountsOnlyAfterThePeers) {
   lists.boot(Workers{worker("name=z,url=http://h:9")}, true);
   EXPECT_EQ(lists.in_force()->source, Source::None);
   EXPECT_FALSE(lists.check().ok());
@@ -123,7 +123,7 @@ TEST_F(WorkerListsTest, TheFileWaitsForThePeersAndThenCounts) {
   EXPECT_EQ(*lists.check(), "1 of flags, environment and file");
 }
 
-TEST_F(WorkerListsTest, AnEmptyFileIsAListAndNoFileIsNone) {
+TEST_F(WorkerListsTest, EmptyFileIsAListButMissingFileIsNot) {
   lists.boot(std::nullopt, false);
   EXPECT_NE(lists.check().error().message.find("none was pushed"), std::string::npos);
   lists.boot(std::nullopt, true);
@@ -133,7 +133,7 @@ TEST_F(WorkerListsTest, AnEmptyFileIsAListAndNoFileIsNone) {
   EXPECT_EQ(*lists.check(), "0 of flags, environment and file");
 }
 
-TEST_F(WorkerListsTest, APeersListCountsBeforeTheFileAndGivesWayToALaterOne) {
+TEST_F(WorkerListsTest, PeerListReplacesTheFileUntilALaterPush) {
   lists.boot(Workers{worker("name=z,url=http://h:9")}, true);
   const auto taken = lists.offer(body_of(7, kA), Source::Peers);
   ASSERT_TRUE(taken.ok());
@@ -148,7 +148,7 @@ TEST_F(WorkerListsTest, APeersListCountsBeforeTheFileAndGivesWayToALaterOne) {
   EXPECT_TRUE(counts("sightline_pushes_total{what=\"peers\",result=\"older\"} 1\n"));
 }
 
-TEST_F(WorkerListsTest, TheListIsShownAsItWasPushed) {
+TEST_F(WorkerListsTest, ShowsTheListAsPushed) {
   lists.boot(Workers{worker("name=z,url=http://h:9")}, false);
   EXPECT_EQ(get_worker_list(lists).body,
             R"({"source":"file","revision":null,"generation":null,"digest":null,"count":1,)"
@@ -157,7 +157,7 @@ TEST_F(WorkerListsTest, TheListIsShownAsItWasPushed) {
   EXPECT_TRUE(has(get_worker_list(lists), R"("pushed":)" + body_of(2, kA) + "}"));
 }
 
-TEST_F(WorkerListsTest, NobodyPushesWithoutATokenFile) {
+TEST_F(WorkerListsTest, RefusesPushesWithoutATokenFile) {
   const auto guard = guarded("workers", nullptr, metrics, 0).guard;
   const auto refused = guard({.authorization = "Bearer 0123456789abcdef"});
   ASSERT_TRUE(refused.has_value());

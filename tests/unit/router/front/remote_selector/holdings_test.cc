@@ -9,7 +9,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::uint64_t kA = 1;  // routers
+// Two routers.
+constexpr std::uint64_t kA = 1;
 constexpr std::uint64_t kB = 2;
 
 class Held : public testing::Test {
@@ -32,7 +33,7 @@ class Held : public testing::Test {
   Holdings holdings{"f", {.notes_max = 3, .note_age_max = seconds(15), .part_max = 2}};
 };
 
-TEST_F(Held, ARoutersListHasWhatItBookedAndWhatIsAskedFor) {
+TEST_F(Held, ListsBookedAndOpenReservationsOfTheRouter) {
   const auto first = booked(kA);
   const auto second = booked(kB);
   const auto third = holdings.begin();
@@ -43,7 +44,7 @@ TEST_F(Held, ARoutersListHasWhatItBookedAndWhatIsAskedFor) {
   EXPECT_EQ(listed(kA), std::vector{first});
 }
 
-TEST_F(Held, PartsFollowEachOtherWithoutAGapUpToTheLastNumber) {
+TEST_F(Held, PartsCoverAllNumbersWithoutAGap) {
   for (int i = 0; i < 5; ++i) booked(kA);
   const auto parts = holdings.list_for(kA);
   ASSERT_EQ(parts.size(), 3U);
@@ -56,7 +57,7 @@ TEST_F(Held, PartsFollowEachOtherWithoutAGapUpToTheLastNumber) {
   EXPECT_EQ(Holdings("g").list_for(kA).size(), 1U) << "an empty list ends what is left";
 }
 
-TEST_F(Held, WhatHappensIsNotedForTheRouterThatHasIt) {
+TEST_F(Held, NotesEventsForTheRouterThatBooked) {
   const auto number = booked(kA);
   EXPECT_EQ(holdings.first_token(number, now), kA);
   EXPECT_EQ(holdings.first_token(number, now), 0U) << "once";
@@ -71,7 +72,7 @@ TEST_F(Held, WhatHappensIsNotedForTheRouterThatHasIt) {
   EXPECT_EQ(holdings.open(), 0U);
 }
 
-TEST_F(Held, WhatWasHeldWhereNobodyAnswersIsHeldElsewhereByALaterAttempt) {
+TEST_F(Held, MovesReservationsOfSilentRouterAsLaterAttempt) {
   const auto moves = booked(kA);
   const auto stays = booked(kB);
   EXPECT_EQ(holdings.move([](std::uint64_t router) { return router == kB; }, kB), 1U);
@@ -82,7 +83,7 @@ TEST_F(Held, WhatWasHeldWhereNobodyAnswersIsHeldElsewhereByALaterAttempt) {
   EXPECT_TRUE(listed(kA).empty());
 }
 
-TEST_F(Held, NotesAreBoundedGrowOldAndComeBackInTheirOrder) {
+TEST_F(Held, NotesKeepTheirOrderLimitAndAge) {
   std::vector<std::uint64_t> numbers;
   for (int i = 0; i < 4; ++i) numbers.push_back(booked(kA));
   for (const auto number : numbers) holdings.end(number, {}, now);
@@ -103,7 +104,7 @@ TEST_F(Held, NotesAreBoundedGrowOldAndComeBackInTheirOrder) {
   EXPECT_EQ(holdings.dropped(), 3U);
 }
 
-TEST_F(Held, NotesForARouterThatDoesNotAnswerGrowOldAndTakeNobodysRoom) {
+TEST_F(Held, DropsOldNotesOfSilentRouter) {
   for (int i = 0; i < 3; ++i) holdings.end(booked(kA), {}, now);
   auto notes = holdings.take_notes(kA, 10, now + seconds(10));
   holdings.put_back(kA, std::move(notes));
@@ -116,7 +117,7 @@ TEST_F(Held, NotesForARouterThatDoesNotAnswerGrowOldAndTakeNobodysRoom) {
   EXPECT_TRUE(holdings.has_notes(kB));
 }
 
-TEST_F(Held, WorkersWhoseAnswersGoOnAreToldOfOnce) {
+TEST_F(Held, NamesEachLiveWorkerOnce) {
   const auto number = booked(kA, "busy");
   booked(kA, "silent");
   holdings.life(number)->raise();

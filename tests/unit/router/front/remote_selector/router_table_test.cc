@@ -22,7 +22,7 @@ selection_json::Told told(const std::string& identity, std::uint32_t block_size 
   return told;
 }
 
-TEST(RouterTable, FrontendsAreSpreadAndMoveOnlyWhereTheirRouterLeaves) {
+TEST(RouterTable, SpreadsFrontendsAndMovesOnlyThoseOfRemovedRouter) {
   constexpr int kFrontends = 300;
   std::map<std::string, int> homes;
   int moved_in_vain = 0;
@@ -39,7 +39,7 @@ TEST(RouterTable, FrontendsAreSpreadAndMoveOnlyWhereTheirRouterLeaves) {
   EXPECT_EQ(moved_in_vain, 0);
 }
 
-TEST(RouterTable, ThoseThatAreWellAreAskedFirstAndUnfitOnesNever) {
+TEST(RouterTable, HealthyRoutersComeFirstAndUnfitOnesNever) {
   RouterTable table("f", "k");
   table.set(addresses(3));
   const auto before = table.order();
@@ -57,7 +57,7 @@ TEST(RouterTable, ThoseThatAreWellAreAskedFirstAndUnfitOnesNever) {
   EXPECT_EQ(table.counts(), (std::array<std::size_t, kRouterStates>{0, 1, 0, 0, 1, 1}));
 }
 
-TEST(RouterTable, ARefusalNamesBothKeys) {
+TEST(RouterTable, RefusalNamesBothIdentities) {
   RouterTable table("f", "ours");
   table.set(addresses(1));
   table.answered(table.all()[0].id, told("theirs"));
@@ -70,7 +70,7 @@ TEST(RouterTable, ARefusalNamesBothKeys) {
   EXPECT_EQ(table.served(), nullptr);
 }
 
-TEST(RouterTable, ARouterThatIsNotReadyIsAskedAfterThoseThatAreAndNotBelievedOnWhatIsServed) {
+TEST(RouterTable, UnreadyRouterComesLastAndItsModelsDoNotCount) {
   RouterTable table("f", "k");
   table.set(addresses(2));
   const auto order = table.order();
@@ -90,7 +90,7 @@ TEST(RouterTable, ARouterThatIsNotReadyIsAskedAfterThoseThatAreAndNotBelievedOnW
   EXPECT_EQ(table.order()[0].id, order[0].id);
 }
 
-TEST(RouterTable, ARouterThatKnowsLessOfTheWorkersThanAnotherIsAskedAfterIt) {
+TEST(RouterTable, RouterThatKnowsFewerWorkersComesLater) {
   RouterTable table("f", "k");
   table.set(addresses(3));
   const auto order = table.order();
@@ -126,7 +126,7 @@ TEST(RouterTable, ARouterThatKnowsLessOfTheWorkersThanAnotherIsAskedAfterIt) {
   EXPECT_EQ(table.order()[0].id, order[0].id) << "nobody that answers knows more";
 }
 
-TEST(RouterTable, ARouterWhoseNatsIsStaleIsAskedAfterOneThatIsFresh) {
+TEST(RouterTable, RouterWithStaleNatsComesLater) {
   RouterTable table("f", "k");
   table.set(addresses(2));
   const auto order = table.order();
@@ -142,7 +142,7 @@ TEST(RouterTable, ARouterWhoseNatsIsStaleIsAskedAfterOneThatIsFresh) {
   EXPECT_EQ(table.order()[0].id, order[0].id) << "all are as old";
 }
 
-TEST(RouterTable, ARouterThatDoesNotTellWhatItKnowsIsNotBehind) {
+TEST(RouterTable, RouterWithoutWorkerCountIsNotBehind) {
   RouterTable table("f", "k");
   table.set(addresses(2));
   const auto order = table.order();
@@ -153,7 +153,7 @@ TEST(RouterTable, ARouterThatDoesNotTellWhatItKnowsIsNotBehind) {
   EXPECT_EQ(table.order()[0].id, order[0].id);
 }
 
-TEST(RouterTable, ASilentRouterAnsweredUntilItsSilenceWasFirstNoticed) {
+TEST(RouterTable, SilentRouterAnsweredUntilItsFirstTimeout) {
   RouterTable table("f", "k");
   table.set(addresses(1));
   const std::uint64_t id = table.order().front().id;
@@ -176,7 +176,7 @@ TEST(RouterTable, ASilentRouterAnsweredUntilItsSilenceWasFirstNoticed) {
   EXPECT_FALSE(table.answered_until(id + 1, at(8))) << "there is none";
 }
 
-TEST(RouterTable, WhatIsServedIsTheWordOfTheFirstThatIsWell) {
+TEST(RouterTable, ServedModelsAreThoseOfTheFirstHealthyRouter) {
   RouterTable table("f", "k");
   table.set(addresses(2));
   const auto order = table.order();

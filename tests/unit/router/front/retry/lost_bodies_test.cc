@@ -17,7 +17,7 @@ SentText chat(std::string_view body) { return {"POST", "/v1/chat/completions", b
 
 class LostBodiesTest : public testing::Test {
  protected:
-  // An attempt of one second that is lost then.
+  // Adds an attempt that takes one second and is then lost.
   std::uint32_t lose(const SentText& text, Instant sent, std::string_view worker = "w") {
     return lost_.add(text, lost_.id_of(text.body),
                      {.worker = worker, .sent = sent, .now = sent + seconds(1)});
@@ -31,7 +31,7 @@ class LostBodiesTest : public testing::Test {
   LostBodies lost_{contract::development_identity_key()};
 };
 
-TEST_F(LostBodiesTest, CountsTheLossesOfOneRequestAndOfNoOther) {
+TEST_F(LostBodiesTest, CountsLossesForEachRequestAlone) {
   EXPECT_EQ(losses_of(chat("poison"), kStart), 0U);
   EXPECT_EQ(lose(chat("poison"), kStart), 1U);
   EXPECT_EQ(lose(chat("poison"), kStart + seconds(2)), 2U);
@@ -43,7 +43,7 @@ TEST_F(LostBodiesTest, CountsTheLossesOfOneRequestAndOfNoOther) {
   EXPECT_EQ(losses_of({"PUT", "/v1/chat/completions", "poison"}, now), 0U);
 }
 
-TEST_F(LostBodiesTest, KnowsWhatIsLikeAnyRequestThatItRemembers) {
+TEST_F(LostBodiesTest, RecognisesRequestsLikeThoseItRemembers) {
   EXPECT_FALSE(lost_.knows_like(chat("poison"), kStart));
   lose(chat("poison"), kStart);
   const Instant now = kStart + seconds(1);
@@ -54,7 +54,7 @@ TEST_F(LostBodiesTest, KnowsWhatIsLikeAnyRequestThatItRemembers) {
   EXPECT_FALSE(lost_.knows_like(chat("poison"), now + LostBodies::kRememberedTime));
 }
 
-TEST_F(LostBodiesTest, CopiesThatWereUnderWayTogetherAreOneLoss) {
+TEST_F(LostBodiesTest, CopiesInFlightTogetherAreOneLoss) {
   const auto add = [this](std::string_view worker, int sent, int now) {
     return lost_.add(
         chat("same"), lost_.id_of("same"),
@@ -66,9 +66,9 @@ TEST_F(LostBodiesTest, CopiesThatWereUnderWayTogetherAreOneLoss) {
   EXPECT_EQ(add("a", 7, 8), 2U);
 }
 
-// Three workers die one after the other of something else, under thirty requests each; those of the
-// first are sent again to the others.
-TEST_F(LostBodiesTest, DeathsUnderManyRequestsCountAgainstNone) {
+// Three workers die one after the other, each with thirty requests in flight. No request is the
+// cause. Requests of the first worker are sent again to the other two.
+TEST_F(LostBodiesTest, DeathWithManyRequestsBlamesNone) {
   const auto body = [](int worker, int i) {
     return "body " + std::to_string(worker) + " " + std::to_string(i);
   };
@@ -84,7 +84,7 @@ TEST_F(LostBodiesTest, DeathsUnderManyRequestsCountAgainstNone) {
   }
 }
 
-TEST_F(LostBodiesTest, ARequestIsBlamedOnceThoseLostWithItWereAnswered) {
+TEST_F(LostBodiesTest, AnswersOfTheOthersLeaveOneToBlame) {
   for (const int death : {0, 2}) {
     const Instant now = kStart + seconds(death);
     for (const char* body : {"poison", "x", "y"}) lose(chat(body), now);
@@ -95,7 +95,7 @@ TEST_F(LostBodiesTest, ARequestIsBlamedOnceThoseLostWithItWereAnswered) {
   EXPECT_EQ(losses_of("x", kStart + seconds(4)), 0U);
 }
 
-TEST_F(LostBodiesTest, WhatManyDeathsHaveInCommonAndNothingElseIsBlamed) {
+TEST_F(LostBodiesTest, ManyDeathsBlameTheirOnlyCommonRequest) {
   const auto deaths = static_cast<int>(LostBodies::kCommonDeathsMin);
   for (int death = 0; death < deaths; ++death) {
     const Instant now = kStart + seconds(2 * death);
@@ -106,7 +106,7 @@ TEST_F(LostBodiesTest, WhatManyDeathsHaveInCommonAndNothingElseIsBlamed) {
   EXPECT_EQ(losses_of("poison", kStart + seconds(2 * deaths)), LostBodies::kCommonDeathsMin);
 }
 
-TEST_F(LostBodiesTest, WhatIsForgottenMayBeToBlameStill) {
+TEST_F(LostBodiesTest, ForgottenRequestMayStillBeTheCause) {
   lose(chat("old"), kStart);
   lose(chat("unlucky"), kStart);
   const Instant later = kStart + LostBodies::kRememberedTime - seconds(1);
@@ -114,21 +114,21 @@ TEST_F(LostBodiesTest, WhatIsForgottenMayBeToBlameStill) {
   EXPECT_EQ(losses_of("unlucky", later + seconds(5)), 1U) << "not for the death with the old one";
 }
 
-TEST_F(LostBodiesTest, AnAnswerClearsTheRequest) {
+TEST_F(LostBodiesTest, AnswerClearsTheRequest) {
   lose(chat("unlucky"), kStart);
   answer("unlucky");
   EXPECT_EQ(losses_of(chat("unlucky"), kStart + seconds(2)), 0U);
   answer("never lost");
 }
 
-TEST_F(LostBodiesTest, ForgetsAfterItsTime) {
+TEST_F(LostBodiesTest, ForgetsLossesAfterTheRememberedTime) {
   lose(chat("poison"), kStart);
   const Instant last = kStart + seconds(1);
   EXPECT_EQ(losses_of(chat("poison"), last + LostBodies::kRememberedTime - seconds(1)), 1U);
   EXPECT_EQ(losses_of(chat("poison"), last + LostBodies::kRememberedTime), 0U);
 }
 
-TEST_F(LostBodiesTest, RemembersTheLatestOnly) {
+TEST_F(LostBodiesTest, RemembersOnlyTheLatestBodies) {
   Instant now = kStart;
   for (std::size_t i = 0; i <= LostBodies::kRememberedMax; ++i) {
     lose(chat("body " + std::to_string(i)), now, std::to_string(i));

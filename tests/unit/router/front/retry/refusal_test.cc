@@ -12,7 +12,7 @@
 namespace sightline::retry {
 namespace {
 
-// Sun, 06 Nov 1994 08:49:37 GMT, RFC 9110's example.
+// Sun, 06 Nov 1994 08:49:37 GMT, which is the example of RFC 9110.
 constexpr WallTime kNow{std::chrono::seconds(784111777)};
 
 std::optional<std::uint32_t> seconds_of(std::string value) {
@@ -25,7 +25,7 @@ WorkerRefusal refusal_of(std::string body, std::string host = "10.0.0.7") {
                       kNow);
 }
 
-TEST(WorkerRefusal, TakesSecondsAndDatesWithinBounds) {
+TEST(WorkerRefusal, ReadsSecondsAndDatesWithinBounds) {
   const std::vector<std::pair<std::string, std::optional<std::uint32_t>>> cases{
       {"", std::nullopt},
       {"17", 17},
@@ -45,7 +45,7 @@ TEST(WorkerRefusal, TakesSecondsAndDatesWithinBounds) {
   for (const auto& [value, want] : cases) EXPECT_EQ(seconds_of(value), want) << value;
 }
 
-TEST(WorkerRefusal, PassesOnAnErrorInOpenAisShape) {
+TEST(WorkerRefusal, KeepsErrorsInOpenAiShape) {
   const std::string body =
       R"({"error":{"message":"busy at 10:30:00","type":"ServiceUnavailableError","code":503}})";
   const WorkerRefusal refusal = refusal_of(body);
@@ -53,7 +53,7 @@ TEST(WorkerRefusal, PassesOnAnErrorInOpenAisShape) {
   EXPECT_EQ(refusal.text, "busy at 10:30:00");
 }
 
-TEST(WorkerRefusal, MakesTextOfEverythingElse) {
+TEST(WorkerRefusal, TurnsOtherBodiesIntoText) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", ""},
       {"no healthy upstream", "no healthy upstream"},
@@ -75,7 +75,7 @@ TEST(WorkerRefusal, MakesTextOfEverythingElse) {
   EXPECT_EQ(refusal_of(large).text, std::string(kRefusalTextBytesMax, 'x'));
 }
 
-TEST(WorkerRefusal, NamesNoAddress) {
+TEST(WorkerRefusal, ReplacesAddressesInTheText) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"dial 10.0.0.7:8000: refused", "dial [address]: refused"},
       {"dial 192.168.1.255 failed", "dial [address] failed"},

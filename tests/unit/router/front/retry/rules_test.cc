@@ -19,36 +19,37 @@ struct Case {
   Next want;
 };
 
-TEST(RetryRules, SayWhatFollowsAnAttemptWithoutAnAnswer) {
+TEST(RetryRules, GiveTheNextStepAfterAFailedAttempt) {
   using enum Outcome;
   using enum Repeatable;
   const Past first{.attempts = 1, .losses = 0};
   const Past after_a_loss{.attempts = 2, .losses = 1};
   const Past last{.attempts = kAttemptsMax, .losses = 0};
   const std::vector<Case> cases{
-      // Nothing was sent: anybody else, whatever the request does.
+      // Nothing was sent. Another worker may take any request.
       {Unsent, first, Never, Next::AnotherWorker},
       {Unsent, first, WhenKept, Next::AnotherWorker},
       {Unsent, first, AnotherToo, Next::AnotherWorker},
       {Unsent, after_a_loss, AnotherToo, Next::AnotherWorker},
       {Unsent, last, AnotherToo, Next::GiveUp},
-      // A kept connection closed: the same worker, unless an engine was lost before.
+      // A kept connection closed. The same worker gets the request again, unless an engine was lost
+      // before.
       {KeptClosed, first, Never, Next::GiveUp},
       {KeptClosed, first, WhenKept, Next::SameWorker},
       {KeptClosed, first, AnotherToo, Next::SameWorker},
       {KeptClosed, after_a_loss, AnotherToo, Next::GiveUp},
-      // Sent on a fresh connection: one other engine, and no third.
+      // The request was sent on a fresh connection. One other engine may get it, and no third.
       {Lost, first, Never, Next::GiveUp},
       {Lost, first, WhenKept, Next::GiveUp},
       {Lost, first, AnotherToo, Next::AnotherWorker},
       {Lost, after_a_loss, AnotherToo, Next::GiveUp},
-      // An answer that it cannot serve.
+      // The engine answered that it cannot serve the request.
       {Declined, first, Never, Next::GiveUp},
       {Declined, first, WhenKept, Next::GiveUp},
       {Declined, first, AnotherToo, Next::AnotherWorker},
       {Declined, after_a_loss, AnotherToo, Next::AnotherWorker},
       {Declined, last, AnotherToo, Next::GiveUp},
-      // Perhaps still at work, our own, or settled.
+      // The engine may still be at work, the cause is ours, or the answer is final.
       {Silent, first, AnotherToo, Next::GiveUp},
       {Local, first, AnotherToo, Next::GiveUp},
       {Final, first, AnotherToo, Next::GiveUp},
@@ -60,8 +61,8 @@ TEST(RetryRules, SayWhatFollowsAnAttemptWithoutAnAnswer) {
   }
 }
 
-// Every way through the rules, with the worst engine at each step.
-TEST(RetryRules, SendNoRequestThatIsLostMoreThanTwice) {
+// Follows every way through the rules, with the worst engine at each step.
+TEST(RetryRules, LoseNoRequestMoreThanTwice) {
   const std::vector<Outcome> endings{Outcome::Unsent, Outcome::KeptClosed, Outcome::Lost,
                                      Outcome::Declined};
   std::vector<std::vector<Outcome>> open{{}};
@@ -84,7 +85,7 @@ TEST(RetryRules, SendNoRequestThatIsLostMoreThanTwice) {
   EXPECT_GT(ways, 50U);
 }
 
-TEST(RetryRules, BlameNoWorkerForAnIdleCloseOrWantOfOurOwn) {
+TEST(RetryRules, BlameNoWorkerForIdleCloseOrLocalFailure) {
   EXPECT_FALSE(is_failure(Outcome::KeptClosed));
   EXPECT_FALSE(is_failure(Outcome::Local));
   for (const Outcome ending :
@@ -93,7 +94,7 @@ TEST(RetryRules, BlameNoWorkerForAnIdleCloseOrWantOfOurOwn) {
   }
 }
 
-TEST(RetryRules, LetAFifthOfTheLiveRequestsBeSentAgainAndThreeAlways) {
+TEST(RetryRules, AllowRetriesForAFifthOfLiveRequests) {
   EXPECT_TRUE(may_retry_beside(2, 3));
   EXPECT_FALSE(may_retry_beside(3, 3));
   EXPECT_FALSE(may_retry_beside(3, 19));

@@ -24,8 +24,8 @@ using Kind = Ending::Kind;
 
 constexpr std::uint32_t kBlockSize = test::ToldFleet::kBlockSize;
 
-// A fleet fed by plain values, an index and a list of what the audit is told; the selector as it
-// is, or asked from another process.
+// Has a fleet that gets plain values, an index, and a list of the answers that went to the audit.
+// The parameter says whether the test calls the selector itself or over the API of another process.
 class LocalSelection : public testing::TestWithParam<bool> {
  protected:
   LocalSelection() { set_policy(contract::Policy::Kv); }
@@ -74,7 +74,7 @@ class LocalSelection : public testing::TestWithParam<bool> {
     });
     return result;
   }
-  // Of a request that must be served.
+  // Selects for an inquiry that must succeed.
   Selection chosen(const Inquiry& asked) {
     auto result = select(asked);
     EXPECT_TRUE(result.ok());
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, LocalSelection, testing::Bool(), [](const auto& t
   return std::string(test.param ? "Apart" : "Here");
 });
 
-TEST_P(LocalSelection, TheWorkerThatHoldsTheMostIsChosen) {
+TEST_P(LocalSelection, ChoosesTheWorkerThatHoldsMostBlocks) {
   add_worker("a");
   add_worker("b");
   hold("b", 6);
@@ -145,14 +145,14 @@ TEST_P(LocalSelection, TheWorkerThatHoldsTheMostIsChosen) {
   EXPECT_GT(selection.score.cost.overlap_credit_blocks, 0);
 }
 
-TEST_P(LocalSelection, TheBlockOfTheLastTokenIsComputedAgain) {
+TEST_P(LocalSelection, DoesNotCountTheBlockOfTheLastToken) {
   add_worker("a");
   hold("a", 10);
   EXPECT_EQ(chosen(inquiry(160)).overlap_blocks, 9U);
   EXPECT_EQ(chosen(inquiry(161)).overlap_blocks, 10U);
 }
 
-TEST_P(LocalSelection, ASelectionIsBookedUntilItEnds) {
+TEST_P(LocalSelection, BooksSelectionUntilItEnds) {
   add_worker("a");
   hold("a", 4);
   const Selection selection = chosen(inquiry());
@@ -166,7 +166,7 @@ TEST_P(LocalSelection, ASelectionIsBookedUntilItEnds) {
   EXPECT_EQ(load("a").blocks, 0U);
 }
 
-TEST_P(LocalSelection, AReservationEndsOnceHoweverOftenItIsTold) {
+TEST_P(LocalSelection, EndsEachReservationOnce) {
   add_worker("a");
   const auto first = chosen(inquiry()).reservation;
   const auto second = chosen(inquiry()).reservation;
@@ -182,7 +182,7 @@ TEST_P(LocalSelection, AReservationEndsOnceHoweverOftenItIsTold) {
   EXPECT_EQ(local.open_reservations(), 0U);
 }
 
-TEST_P(LocalSelection, ADroppedReservationEndsUnused) {
+TEST_P(LocalSelection, DroppedReservationEndsAsUnused) {
   add_worker("a");
   {
     Reservation moved = [&] {
@@ -200,7 +200,7 @@ TEST_P(LocalSelection, ADroppedReservationEndsUnused) {
   EXPECT_EQ(fleet.snapshot()->find("a")->state, fleet::WorkerState::Ready);
 }
 
-TEST_P(LocalSelection, AViewOfAnotherBlockSizeClaimsNoOverlap) {
+TEST_P(LocalSelection, OtherBlockSizeHasNoOverlap) {
   add_worker("a");
   hold("a", 10);
   Inquiry asked = inquiry(320);
@@ -211,14 +211,14 @@ TEST_P(LocalSelection, AViewOfAnotherBlockSizeClaimsNoOverlap) {
   EXPECT_TRUE(compared.empty());
 }
 
-TEST_P(LocalSelection, AnUnverifiedWorkerIsNotBelieved) {
+TEST_P(LocalSelection, UnverifiedWorkerHasNoOverlap) {
   add_worker("a");
   hold("a", 10);
   fleet.take_facts(cache("a"), {.health = operations::FeedHealth::Replaying});
   EXPECT_EQ(chosen(inquiry()).overlap_blocks, 0U);
 }
 
-TEST_P(LocalSelection, NothingIsClaimedOfAFamilyWhoseReuseTheKeysDoNotTell) {
+TEST_P(LocalSelection, UnpredictableFamilyHasNoOverlap) {
   add_worker("a");
   hold("a", 10);
   Inquiry asked = inquiry();
@@ -231,12 +231,12 @@ TEST_P(LocalSelection, NothingIsClaimedOfAFamilyWhoseReuseTheKeysDoNotTell) {
   EXPECT_TRUE(compared.empty());
 }
 
-TEST_P(LocalSelection, TheFamilyIsTold) {
+TEST_P(LocalSelection, SelectionNamesTheEngineFamily) {
   add_worker("s", ",family=sglang");
   EXPECT_EQ(chosen(inquiry()).family, contract::EngineFamily::Sglang);
 }
 
-TEST_P(LocalSelection, AWorkerThatFailedIsNotAskedAgain) {
+TEST_P(LocalSelection, DoesNotChooseWorkersThatFailed) {
   add_worker("a");
   add_worker("b");
   hold("a", 10);
@@ -250,7 +250,7 @@ TEST_P(LocalSelection, AWorkerThatFailedIsNotAskedAgain) {
   EXPECT_EQ(load("a").in_flight, 0U);
 }
 
-TEST_P(LocalSelection, APromptGoesToTheWorkersWhoseContextItFits) {
+TEST_P(LocalSelection, ChoosesWorkersWhoseContextFitsThePrompt) {
   add_worker("small", "", {{"n", "", 100}});
   add_worker("large", "", {{"n", "", 160}});
   hold("small", 10);
@@ -270,7 +270,7 @@ TEST_P(LocalSelection, APromptGoesToTheWorkersWhoseContextItFits) {
   EXPECT_EQ(chosen(inquiry(161)).worker, "unknown");
 }
 
-TEST_P(LocalSelection, AWorkerToBeAskedAgainIsAskedAgain) {
+TEST_P(LocalSelection, ChoosesTheWorkerToRetry) {
   add_worker("a");
   add_worker("b");
   hold("a", 10);
@@ -281,7 +281,7 @@ TEST_P(LocalSelection, AWorkerToBeAskedAgainIsAskedAgain) {
   EXPECT_EQ(chosen(asked).worker, "a");
 }
 
-TEST_P(LocalSelection, AnAdapterIsServedByWhoHasLoadedIt) {
+TEST_P(LocalSelection, ChoosesWorkerThatHasLoadedTheAdapter) {
   add_worker("a");
   add_worker("b", "", {{.id = "ad", .parent = "m"}});
   hold("a", 10);
@@ -290,7 +290,7 @@ TEST_P(LocalSelection, AnAdapterIsServedByWhoHasLoadedIt) {
   EXPECT_EQ(chosen(asked).worker, "b");
 }
 
-TEST_P(LocalSelection, AFailureMakesItsWorkerSuspect) {
+TEST_P(LocalSelection, OverloadFailureMakesTheWorkerSuspect) {
   add_worker("a");
   const auto reservation = chosen(inquiry()).reservation;
   selector().end(reservation, {.kind = Kind::Failed,
@@ -298,14 +298,14 @@ TEST_P(LocalSelection, AFailureMakesItsWorkerSuspect) {
   EXPECT_EQ(fleet.snapshot()->find("a")->state, fleet::WorkerState::Suspect);
 }
 
-TEST_P(LocalSelection, AnAnswerOfTheServersOwnFaultProvesNothing) {
+TEST_P(LocalSelection, ServerErrorDoesNotClearAFailure) {
   add_worker("a");
   for (const int status : {500, 200}) {
     const auto lost = worker_error(ErrorCode::Unavailable, "broken off", true);
     selector().end(chosen(inquiry()).reservation, {.kind = Kind::Failed, .failure = lost});
     selector().end(chosen(inquiry()).reservation, {.kind = Kind::Answered, .status = status});
     selector().end(chosen(inquiry()).reservation, {.kind = Kind::Failed, .failure = lost});
-    // One failure is doubt, the second before a success is suspicion.
+    // One failure alone changes no state. A second one before a success makes the worker suspect.
     const bool is_suspect = fleet.snapshot()->find("a")->state == fleet::WorkerState::Suspect;
     EXPECT_EQ(is_suspect, status == 500);
     fleet.set_workers({});
@@ -315,7 +315,7 @@ TEST_P(LocalSelection, AnAnswerOfTheServersOwnFaultProvesNothing) {
   }
 }
 
-TEST_P(LocalSelection, AnAnswerIsComparedWithWhatWasExpected) {
+TEST_P(LocalSelection, ComparesAnswerWithThePrediction) {
   add_worker("a");
   hold("a", 6);
   selector().end(chosen(inquiry()).reservation, answered(160, 80));
@@ -327,7 +327,7 @@ TEST_P(LocalSelection, AnAnswerIsComparedWithWhatWasExpected) {
   EXPECT_EQ(compared[0].blocks, 6U);
 }
 
-TEST_P(LocalSelection, TheBestAndTheTokensOfImagesAreToldWithTheAnswer) {
+TEST_P(LocalSelection, ReportsBestOverlapAndImageTokens) {
   add_worker("a");
   add_worker("b");
   hold("a", 8);
@@ -336,7 +336,7 @@ TEST_P(LocalSelection, TheBestAndTheTokensOfImagesAreToldWithTheAnswer) {
   asked.tried.failed = {"a"};
   asked.images = {{0, 10}, {90, 30}, {120, 5}};
   selector().end(chosen(asked).reservation, answered(160, 96));
-  // Whoever failed is no candidate: what it holds is not to be had.
+  // A worker that failed is no candidate, so the best overlap leaves out what it holds.
   ASSERT_EQ(compared.size(), 1U);
   EXPECT_EQ(compared[0].best, 96U);
   EXPECT_EQ(compared[0].predicted_image, 16U);
@@ -349,7 +349,7 @@ TEST_P(LocalSelection, TheBestAndTheTokensOfImagesAreToldWithTheAnswer) {
   EXPECT_EQ(compared[2].best, 128U);
 }
 
-TEST_P(LocalSelection, ChoicesAreCountedByTheirReason) {
+TEST_P(LocalSelection, CountsChoicesByReason) {
   add_worker("a");
   const std::string name = "sightline_decisions_total{reason=\"";
   const std::string only = name + "only_candidate\"} ";
@@ -362,18 +362,18 @@ TEST_P(LocalSelection, ChoicesAreCountedByTheirReason) {
   EXPECT_NE(metrics.scrape().find(name + "least_loaded\"} 1"), std::string::npos);
 }
 
-TEST_P(LocalSelection, WhatAWorkerSparedItselfIsCountedByTheTimeItTakesForATokenThatItComputes) {
+TEST_P(LocalSelection, CountsSavedPrefillByThePaceOfTheWorker) {
   add_worker("a");
   const std::string saved = "sightline_saved_prefill_seconds_total{worker=\"a\"} ";
   Ending slow = answered(1'000, 0);
   slow.first_token = std::chrono::seconds(2);
   selector().end(chosen(inquiry(1'000)).reservation, slow);
-  // A whole answer tells nothing of its first token.
+  // A whole answer has no time of its first token, so no pace comes from it.
   selector().end(chosen(inquiry(1'000)).reservation, answered(1'000, 250));
   EXPECT_NE(metrics.scrape().find(saved + "0.5\n"), std::string::npos) << metrics.scrape();
 }
 
-TEST_P(LocalSelection, NoPaceIsLearntOfAnAnswerThatHadOthersBeforeIt) {
+TEST_P(LocalSelection, LearnsNoPaceFromAnswerThatWaited) {
   add_worker("a");
   const Selection first = chosen(inquiry(1'000));
   const Selection second = chosen(inquiry(1'000));
@@ -388,7 +388,7 @@ TEST_P(LocalSelection, NoPaceIsLearntOfAnAnswerThatHadOthersBeforeIt) {
       << metrics.scrape();
 }
 
-TEST_P(LocalSelection, AnotherCountOfPromptTokensIsCounted) {
+TEST_P(LocalSelection, CountsPromptTokenMismatch) {
   add_worker("a");
   selector().end(chosen(inquiry()).reservation, answered(161, 0));
   ASSERT_EQ(compared.size(), 1U);
@@ -397,7 +397,7 @@ TEST_P(LocalSelection, AnotherCountOfPromptTokensIsCounted) {
             std::string::npos);
 }
 
-TEST_P(LocalSelection, NoWorkerIsBelievedToReuseMoreThanThePrompt) {
+TEST_P(LocalSelection, LimitsReportedReuseToThePrompt) {
   add_worker("a");
   Ending ending = answered(1'000, 0);
   ending.first_token = std::chrono::seconds(1);
@@ -415,7 +415,7 @@ TEST_P(LocalSelection, NoWorkerIsBelievedToReuseMoreThanThePrompt) {
       << metrics.scrape();
 }
 
-TEST_P(LocalSelection, MoreReuseThanThePromptIsAMismatch) {
+TEST_P(LocalSelection, CountsReuseBeyondThePromptAsMismatch) {
   add_worker("a");
   selector().end(chosen(inquiry()).reservation, answered(160, 161));
   ASSERT_EQ(compared.size(), 1U);
@@ -425,7 +425,7 @@ TEST_P(LocalSelection, MoreReuseThanThePromptIsAMismatch) {
             std::string::npos);
 }
 
-TEST_P(LocalSelection, WhatTheEngineReportsOnMoreThanTheKeysIsNotCompared) {
+TEST_P(LocalSelection, DoesNotCompareInexactOrFailedAnswers) {
   add_worker("a");
   Inquiry asked = inquiry();
   asked.is_exact = false;
@@ -439,7 +439,7 @@ TEST_P(LocalSelection, WhatTheEngineReportsOnMoreThanTheKeysIsNotCompared) {
   EXPECT_TRUE(compared.empty());
 }
 
-TEST_P(LocalSelection, ARequestThatIsNotReadGoesToTheLeastLoaded) {
+TEST_P(LocalSelection, UnreadRequestGoesToTheLeastLoaded) {
   add_worker("a");
   add_worker("b");
   Inquiry unread;
@@ -453,7 +453,7 @@ TEST_P(LocalSelection, ARequestThatIsNotReadGoesToTheLeastLoaded) {
   EXPECT_EQ(chosen(unread).worker, "a");
 }
 
-TEST_P(LocalSelection, AnExplanationBooksNothingAndTellsTheChoiceThatFollows) {
+TEST_P(LocalSelection, ExplanationNamesTheNextChoiceWithoutBooking) {
   add_worker("a");
   add_worker("b");
   add_worker("c");
@@ -469,7 +469,7 @@ TEST_P(LocalSelection, AnExplanationBooksNothingAndTellsTheChoiceThatFollows) {
   EXPECT_EQ(explanation->reason, selection.reason);
 }
 
-TEST_P(LocalSelection, AnExplanationNamesWhoMayNotServe) {
+TEST_P(LocalSelection, ExplanationListsIneligibleWorkers) {
   add_worker("a", ",drain=true");
   add_worker("b");
   const auto explanation = explained(inquiry());
@@ -481,9 +481,10 @@ TEST_P(LocalSelection, AnExplanationNamesWhoMayNotServe) {
   EXPECT_EQ(explanation->chosen, 1U);
 }
 
-TEST_P(LocalSelection, RoutersThatShareASeedDrawTheirOwnTiesTheSameOnesEachTime) {
+TEST_P(LocalSelection, EachReplicaRepeatsItsOwnDraws) {
   for (const char* name : {"a", "b", "c", "d"}) add_worker(name);
-  set_policy(contract::Policy::Random);  // all are equal
+  // All candidates are equal.
+  set_policy(contract::Policy::Random);
   const auto draws = [this](const std::string& replica) {
     LocalSelector one({.settings = settings,
                        .fleet = fleet,
@@ -508,7 +509,7 @@ TEST_P(LocalSelection, RoutersThatShareASeedDrawTheirOwnTiesTheSameOnesEachTime)
   EXPECT_NE(draws("r0"), draws(""));
 }
 
-TEST_P(LocalSelection, WithoutAWorkerThereIsNothingToExplain) {
+TEST_P(LocalSelection, FailsWithoutAnyWorker) {
   EXPECT_FALSE(explained(inquiry()).ok());
   EXPECT_FALSE(select(inquiry()).ok());
 }

@@ -58,7 +58,7 @@ class InterruptedSelector : public selection::Selector {
   selection::Selector& inner_;
 };
 
-// A router of two workers with what it was told by values, behind the API.
+// Holds a router behind the API, with two workers. Plain values fill the fleet and the index.
 class SelectionOverHttp : public testing::Test {
  protected:
   SelectionOverHttp() {
@@ -81,7 +81,7 @@ class SelectionOverHttp : public testing::Test {
                             {.tokens = ids, .media = {}, .block_size = kBlockSize})
         .keys;
   }
-  // The members of an ask by token ids.
+  // The members of a request for token ids.
   static std::string token_ids() {
     std::string out = R"("token_ids":[)";
     for (const TokenId id : tokens()) out += (out.back() == '[' ? "" : ",") + std::to_string(id);
@@ -121,7 +121,8 @@ class SelectionOverHttp : public testing::Test {
   index::ExactIndex index;
   index::RemovalJournal removals;
   Published<contract::ServeSettings> settings{std::make_shared<const contract::ServeSettings>()};
-  std::vector<std::uint64_t> predicted;  // of answers that were compared
+  // The predicted tokens of each answer that was compared.
+  std::vector<std::uint64_t> predicted;
   keys::Scheme scheme{contract::development_identity_key()};
   selection::LocalSelector selector{
       {.settings = settings,
@@ -132,8 +133,10 @@ class SelectionOverHttp : public testing::Test {
        .metrics = metrics,
        .clock = clock}};
   InterruptedSelector interrupted{selector};
-  std::string not_ready;  // what the router says of itself; empty: that it is ready
-  std::string stale;      // likewise; empty: that what it knows is fresh
+  // Why the router is not ready. Empty if it is ready.
+  std::string not_ready;
+  // Why the router's knowledge is stale. Empty if it is fresh.
+  std::string stale;
   [[nodiscard]] SelectionApi::Sources sources() {
     return {.pool = pool,
             .selector = interrupted,
@@ -159,11 +162,12 @@ class SelectionOverHttp : public testing::Test {
             }};
   }
   fleet::ServedView served{fleet};
-  std::vector<std::string> taken;  // as told of
+  // The names that on_taken got.
+  std::vector<std::string> taken;
   SelectionApi api{sources(), options()};
 };
 
-TEST_F(SelectionOverHttp, TokenIdsAreSentToWhoHoldsTheirBlocks) {
+TEST_F(SelectionOverHttp, SelectsWorkerThatHoldsTheTokens) {
   const auto response = ask("POST", "/select", "{" + token_ids() + "}");
   ASSERT_EQ(response.status, 200) << response.body;
   const auto selection = selection_json::read_selection(response.body);
@@ -176,7 +180,7 @@ TEST_F(SelectionOverHttp, TokenIdsAreSentToWhoHoldsTheirBlocks) {
   EXPECT_EQ(load("b").recent_prefill_blocks, 0) << "nothing is booked";
 }
 
-TEST_F(SelectionOverHttp, ALongQuestionDoesNotHoldUpTheOthersOfItsThread) {
+TEST_F(SelectionOverHttp, LongRequestDoesNotBlockItsThread) {
   std::promise<void> release;
   auto held = release.get_future();
   auto hold = [&]() -> Task<void> {
@@ -203,7 +207,7 @@ TEST_F(SelectionOverHttp, ALongQuestionDoesNotHoldUpTheOthersOfItsThread) {
   EXPECT_EQ(response.status, 200) << response.body;
 }
 
-TEST_F(SelectionOverHttp, AReservationIsBookedUntilItIsReleasedWithWhatWasLearnt) {
+TEST_F(SelectionOverHttp, BooksReservationUntilItsRelease) {
   const auto response = ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0"));
   ASSERT_EQ(response.status, 200) << response.body;
   EXPECT_EQ(load("b").in_flight, 1U);
@@ -220,7 +224,7 @@ TEST_F(SelectionOverHttp, AReservationIsBookedUntilItIsReleasedWithWhatWasLearnt
   EXPECT_EQ(ask("POST", "/reservations/f.1.0/prefill_complete").status, 404);
 }
 
-TEST_F(SelectionOverHttp, TheEnginesOwnCountReachesTheAudit) {
+TEST_F(SelectionOverHttp, CachedTokensOfTheEngineReachTheAudit) {
   const std::string exact = R"({"exact":true,"reservation":"f.1.0",)" + token_ids() + "}";
   ASSERT_EQ(ask("POST", "/select_and_reserve", exact).status, 200);
   const std::string answered =
@@ -229,7 +233,7 @@ TEST_F(SelectionOverHttp, TheEnginesOwnCountReachesTheAudit) {
   EXPECT_EQ(predicted, (std::vector<std::uint64_t>{64}));
 }
 
-TEST_F(SelectionOverHttp, TheSameReservationSentTwiceIsBookedOnce) {
+TEST_F(SelectionOverHttp, BooksRepeatedReservationOnce) {
   const std::string body = key_ask("key=1", 16, "f.1.0");
   const auto first = ask("POST", "/select_and_reserve", body);
   const auto again = ask("POST", "/select_and_reserve", body);
@@ -241,7 +245,7 @@ TEST_F(SelectionOverHttp, TheSameReservationSentTwiceIsBookedOnce) {
   EXPECT_EQ(selector.open_reservations(), 1U);
 }
 
-TEST_F(SelectionOverHttp, AReleaseThatComesFirstOrTwiceIsOne) {
+TEST_F(SelectionOverHttp, ReleaseMayComeFirstOrTwice) {
   EXPECT_EQ(ask("DELETE", "/reservations/f.1.0").status, 200);
   EXPECT_EQ(ask("DELETE", "/reservations/f.1.0").status, 200);
   const auto late = ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0"));
@@ -249,7 +253,7 @@ TEST_F(SelectionOverHttp, AReleaseThatComesFirstOrTwiceIsOne) {
   EXPECT_EQ(selector.open_reservations(), 0U);
 }
 
-TEST_F(SelectionOverHttp, ReleasesOfNamesThatNeverWereLockNobodyOut) {
+TEST_F(SelectionOverHttp, ReleasesOfUnknownNamesTakeNoPlace) {
   SelectionApi::Options small = options();
   small.leases.instances_max = 1;
   SelectionApi full(sources(), small);
@@ -269,7 +273,7 @@ TEST_F(SelectionOverHttp, ReleasesOfNamesThatNeverWereLockNobodyOut) {
       << "it is over";
 }
 
-TEST_F(SelectionOverHttp, NoNumberOfAReservationEndsTheRouterOrKeepsAWorkerFromOthers) {
+TEST_F(SelectionOverHttp, LimitsTheNumbersOfAReservation) {
   const auto keyless = [](const std::string& tokens, const std::string& name) {
     return R"({"keys":"","prompt_tokens":)" + tokens + R"(,"reservation":")" + name + R"("})";
   };
@@ -288,7 +292,7 @@ TEST_F(SelectionOverHttp, NoNumberOfAReservationEndsTheRouterOrKeepsAWorkerFromO
   EXPECT_EQ(ask("POST", "/select", "{}").status, 400);
 }
 
-TEST_F(SelectionOverHttp, AReservationThatIsReleasedOrSentAgainWhileItIsMadeIsBookedOnceAtMost) {
+TEST_F(SelectionOverHttp, BooksAtMostOnceDuringConcurrentCalls) {
   const auto send = [this](const char* method, const char* path, const std::string& body) {
     return [this, method, path, body]() -> Task<void> {
       http::Request request;
@@ -308,7 +312,7 @@ TEST_F(SelectionOverHttp, AReservationThatIsReleasedOrSentAgainWhileItIsMadeIsBo
   EXPECT_EQ(load("a").in_flight + load("b").in_flight, 1U);
 }
 
-TEST_F(SelectionOverHttp, ALeaseEndsAfterItsTimeAndASilentCallersAfterFifteenSeconds) {
+TEST_F(SelectionOverHttp, EndsLeasesByTimeAndBySilence) {
   const auto leased = ask("POST", "/select_and_reserve", R"({"lease_s":30,)" + token_ids() + "}");
   ASSERT_EQ(leased.status, 200) << leased.body;
   EXPECT_EQ(ask("POST", "/select_and_reserve", "{" + token_ids() + "}").status, 400);
@@ -325,7 +329,7 @@ TEST_F(SelectionOverHttp, ALeaseEndsAfterItsTimeAndASilentCallersAfterFifteenSec
   EXPECT_EQ(load("b").in_flight, 0U);
 }
 
-TEST_F(SelectionOverHttp, KeysOfOthersAreRefusedByNamingBoth) {
+TEST_F(SelectionOverHttp, RefusesOtherIdentityOrBlockSizeByName) {
   const auto other = ask("POST", "/select_and_reserve", key_ask("key=2", 16, "f.1.0"));
   EXPECT_EQ(other.status, 409);
   EXPECT_NE(other.body.find("`key=2`"), std::string::npos);
@@ -337,7 +341,7 @@ TEST_F(SelectionOverHttp, KeysOfOthersAreRefusedByNamingBoth) {
   EXPECT_EQ(selector.open_reservations(), 0U);
 }
 
-TEST_F(SelectionOverHttp, OnlyAGoodTokenIsLetIn) {
+TEST_F(SelectionOverHttp, AllowsOnlyTokensOfTheFile) {
   const std::string path = testing::TempDir() + "selection_api_tokens";
   std::ofstream(path) << "an-older-token-1\na-newer-token-02\n";
   const auto tokens = runtime::TokenFile::open(path, clock);
@@ -364,7 +368,7 @@ TEST_F(SelectionOverHttp, OnlyAGoodTokenIsLetIn) {
   EXPECT_EQ(status("/loads", "a-newer-token-02"), 200);
 }
 
-// What instance "f" holds, as numbers of attempt 0 on worker b, in a list from 0 to `up_to`.
+// Lists what instance "f" holds: `numbers` of one attempt on `worker`, in a list from 0 to `up_to`.
 std::string list_of(const std::vector<std::uint64_t>& numbers, std::uint64_t up_to,
                     const std::string& worker = "b", std::uint32_t attempt = 0) {
   selection_json::Renewal renewal{.instance = "f", .from = 0, .up_to = up_to, .open = {}};
@@ -379,7 +383,7 @@ std::string list_of(const std::vector<std::uint64_t>& numbers, std::uint64_t up_
   return selection_json::write_renewal(renewal);
 }
 
-TEST_F(SelectionOverHttp, WhatIsNotOnTheListEndsAndWhatIsMissingIsBooked) {
+TEST_F(SelectionOverHttp, ListEndsUnlistedAndBooksMissingReservations) {
   ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0")).status, 200);
   ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.2.0")).status, 200);
   ASSERT_EQ(api.reservations(), 2U);
@@ -393,7 +397,7 @@ TEST_F(SelectionOverHttp, WhatIsNotOnTheListEndsAndWhatIsMissingIsBooked) {
   EXPECT_EQ(load("b").prefill_tokens, 0U);
 }
 
-TEST_F(SelectionOverHttp, AdoptedWorkWeighsAsItDidWhereItWasBooked) {
+TEST_F(SelectionOverHttp, AdoptedWorkKeepsItsLoad) {
   ASSERT_EQ(ask("PUT", "/reservations", list_of({5}, 5)).status, 200);
   EXPECT_EQ(load("b").prefill_tokens, 100U);
   EXPECT_EQ(ask("POST", "/reservations/f.5.0/prefill_complete").status, 200);
@@ -403,13 +407,13 @@ TEST_F(SelectionOverHttp, AdoptedWorkWeighsAsItDidWhereItWasBooked) {
   EXPECT_EQ(load("b").blocks, 0U);
 }
 
-TEST_F(SelectionOverHttp, AListMayNameAWorkerThatIsGone) {
+TEST_F(SelectionOverHttp, ListMayNameARemovedWorker) {
   EXPECT_EQ(ask("PUT", "/reservations", list_of({5}, 5, "nobody")).body,
             R"({"ended":0,"booked":0})");
   EXPECT_EQ(api.reservations(), 0U);
 }
 
-TEST_F(SelectionOverHttp, WhatIsStillAskedForNeitherEndsNorIsBookedByAList) {
+TEST_F(SelectionOverHttp, ListKeepsReservationsThatAreNotBookedYet) {
   ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0")).status, 200);
   const std::string list =
       R"({"instance":"f","from":0,"up_to":2,"open":[{"number":1,"attempt":0},{"number":2,"attempt":0}]})";
@@ -417,7 +421,7 @@ TEST_F(SelectionOverHttp, WhatIsStillAskedForNeitherEndsNorIsBookedByAList) {
   EXPECT_EQ(api.reservations(), 1U);
 }
 
-TEST_F(SelectionOverHttp, SeveralEventsOfReservationsComeAtOnce) {
+TEST_F(SelectionOverHttp, TakesSeveralReservationEventsInOneRequest) {
   ASSERT_EQ(ask("PUT", "/reservations", list_of({1, 2}, 2)).status, 200);
   const auto life = fleet.snapshot()->find("a")->life;
   selection_json::Notes notes{.instance = "f", .notes = {}, .alive = {"a", "nobody"}};
@@ -431,7 +435,7 @@ TEST_F(SelectionOverHttp, SeveralEventsOfReservationsComeAtOnce) {
   EXPECT_TRUE(life->raised());
 }
 
-TEST_F(SelectionOverHttp, ALaterAttemptIsToldOfAndEndsTheEarlierElsewhere) {
+TEST_F(SelectionOverHttp, LaterAttemptEndsEarlierOneOnOtherRouters) {
   ASSERT_EQ(ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0")).status, 200);
   EXPECT_TRUE(taken.empty());
   EXPECT_TRUE(api.stands({"f", 1, 0}));
@@ -448,7 +452,7 @@ TEST_F(SelectionOverHttp, ALaterAttemptIsToldOfAndEndsTheEarlierElsewhere) {
       << "what was superseded may come back";
 }
 
-TEST_F(SelectionOverHttp, ARouterThatIsNotReadyTellsWhyWithWhatIsServed) {
+TEST_F(SelectionOverHttp, ServedModelsSayWhyRouterIsNotReady) {
   not_ready = "there is no list of workers yet";
   const auto told = selection_json::read_told(ask("GET", "/served").body);
   ASSERT_TRUE(told.ok());
@@ -460,13 +464,13 @@ TEST_F(SelectionOverHttp, ARouterThatIsNotReadyTellsWhyWithWhatIsServed) {
             "see /readyz?verbose there");
 }
 
-TEST_F(SelectionOverHttp, WhatIsServedSaysWhyTheRouterKnowsOldThings) {
+TEST_F(SelectionOverHttp, ServedModelsSayWhyRouterIsStale) {
   EXPECT_EQ(selection_json::read_told(ask("GET", "/served").body)->stale, "");
   stale = "NATS \"late\"";
   EXPECT_EQ(selection_json::read_told(ask("GET", "/served").body)->stale, stale);
 }
 
-TEST_F(SelectionOverHttp, WhatIsServedIsToldOnceUntilItChanges) {
+TEST_F(SelectionOverHttp, ServedModelsAnswer304UntilTheyChange) {
   const auto first = ask("GET", "/served");
   ASSERT_EQ(first.status, 200);
   const auto told = selection_json::read_told(first.body);
@@ -483,7 +487,7 @@ TEST_F(SelectionOverHttp, WhatIsServedIsToldOnceUntilItChanges) {
   EXPECT_EQ(answer_of(api, again).status, 200);
 }
 
-TEST_F(SelectionOverHttp, OverlapsAreToldInTokens) {
+TEST_F(SelectionOverHttp, OverlapScoresAreInTokens) {
   const auto response = ask("POST", "/overlap_scores", "{" + token_ids() + "}");
   ASSERT_EQ(response.status, 200) << response.body;
   EXPECT_NE(response.body.find(R"({"worker":"a","rank":0,"longest_matched":0)"), std::string::npos);
@@ -491,7 +495,7 @@ TEST_F(SelectionOverHttp, OverlapsAreToldInTokens) {
       << response.body;
 }
 
-TEST_F(SelectionOverHttp, WhatIsNoRequestOfTheApiIsRefused) {
+TEST_F(SelectionOverHttp, RefusesRequestsOutsideTheApi) {
   EXPECT_EQ(ask("GET", "/select").status, 404);
   EXPECT_EQ(ask("POST", "/other").status, 404);
   EXPECT_EQ(ask("POST", "/select", "{").status, 400);
@@ -501,14 +505,14 @@ TEST_F(SelectionOverHttp, WhatIsNoRequestOfTheApiIsRefused) {
   EXPECT_EQ(ask("HEAD", "/select").status, 404);
 }
 
-TEST_F(SelectionOverHttp, HeadStandsWhereGetDoes) {
+TEST_F(SelectionOverHttp, HeadAnswersWhereGetDoes) {
   for (const std::string path : {"/health", "/served", "/workers", "/loads"}) {
     EXPECT_EQ(ask("HEAD", path).body, ask("GET", path).body) << path;
     EXPECT_EQ(ask("HEAD", path).status, 200) << path;
   }
 }
 
-TEST_F(SelectionOverHttp, WithoutAWorkerTheCauseIsTold) {
+TEST_F(SelectionOverHttp, ErrorNamesTheCauseWithoutAWorker) {
   fleet.set_workers({});
   const auto response = ask("POST", "/select_and_reserve", key_ask("key=1", 16, "f.1.0"));
   EXPECT_EQ(response.status, 503);

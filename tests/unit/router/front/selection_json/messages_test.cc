@@ -33,7 +33,7 @@ selection::Inquiry full_inquiry() {
   return inquiry;
 }
 
-TEST(SelectionJson, AnAskArrivesAsItWasSent) {
+TEST(SelectionJson, AskSurvivesTheWire) {
   for (const bool is_full : {true, false}) {
     Ask ask;
     if (is_full) {
@@ -58,7 +58,7 @@ TEST(SelectionJson, AnAskArrivesAsItWasSent) {
   }
 }
 
-TEST(SelectionJson, ImagesThatAreNoSpansInThePromptsOrderAreRefused) {
+TEST(SelectionJson, RefusesImagesThatAreNoOrderedSpans) {
   for (const char* images : {"[3]", "[[3]]", "[[3,4,5]]", "[[-1,4]]", "[[1,\"4\"]]",
                              "[[0,4],[3,4]]", "[[0,1099511627777]]", "7"}) {
     const auto read = read_ask(R"({"keys":"","images":)" + std::string(images) + "}");
@@ -67,13 +67,13 @@ TEST(SelectionJson, ImagesThatAreNoSpansInThePromptsOrderAreRefused) {
   }
 }
 
-TEST(SelectionJson, ImagesOfAPromptOfTokensAreItsMediaAlone) {
+TEST(SelectionJson, TokenPromptTakesImagesOnlyAsMedia) {
   const auto read = read_ask(R"({"token_ids":[1,2,3],"images":[[0,1]]})");
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.error().param, "images");
 }
 
-TEST(SelectionJson, APromptOfTokensIsReadWithItsMedia) {
+TEST(SelectionJson, ReadsTokenPromptWithItsMedia) {
   const auto ask = read_ask(
       R"({"token_ids":[1,2,3,4294967295],"media":[{"identifier":"i","start":1,"length":2}]})");
   ASSERT_TRUE(ask.ok()) << ask.error().message;
@@ -84,7 +84,7 @@ TEST(SelectionJson, APromptOfTokensIsReadWithItsMedia) {
   EXPECT_EQ(ask->inquiry.job.prompt_tokens, 4U);
 }
 
-TEST(SelectionJson, WhatAPeerMayNotSendIsRefusedByName) {
+TEST(SelectionJson, RefusesInvalidFieldsByName) {
   const std::vector<std::pair<std::string, std::string>> refused = {
       {"[]", ""},
       {R"({"keys":"AAAA"})", "keys"},
@@ -123,7 +123,7 @@ TEST(SelectionJson, WhatAPeerMayNotSendIsRefusedByName) {
   }
 }
 
-TEST(SelectionJson, ASelectionArrivesAsItWasSent) {
+TEST(SelectionJson, SelectionSurvivesTheWire) {
   selection::Selection sent;
   sent.worker = "w\n0";
   sent.host = "::1";
@@ -145,7 +145,7 @@ TEST(SelectionJson, ASelectionArrivesAsItWasSent) {
   EXPECT_FALSE(read_selection("{}").ok());
 }
 
-TEST(SelectionJson, AnEndingArrivesAsItWasSent) {
+TEST(SelectionJson, EndingSurvivesTheWire) {
   selection::Ending failed;
   failed.kind = selection::Ending::Kind::Failed;
   failed.failure = worker_error(ErrorCode::Timeout, "silent \"engine\"", true);
@@ -166,7 +166,7 @@ TEST(SelectionJson, AnEndingArrivesAsItWasSent) {
   EXPECT_FALSE(read_ending(R"({"failure":{}})").ok());
 }
 
-TEST(SelectionJson, AnExplanationArrivesAsItWasSent) {
+TEST(SelectionJson, ExplanationSurvivesTheWire) {
   selection::Explanation sent;
   sent.reason = "least_cost";
   sent.chosen = 1;
@@ -188,7 +188,7 @@ TEST(SelectionJson, AnExplanationArrivesAsItWasSent) {
   EXPECT_FALSE(read_explanation(R"({"reason":"x","chosen":0,"workers":[]})").ok());
 }
 
-TEST(SelectionJson, AnErrorArrivesAsItWasMade) {
+TEST(SelectionJson, ErrorSurvivesTheWire) {
   const Error sent{ErrorCode::Unavailable, Blame::Worker, true, "no \"x\"", "p", "l"};
   const auto read = read_error(write_error(sent));
   ASSERT_TRUE(read);
@@ -202,7 +202,7 @@ TEST(SelectionJson, AnErrorArrivesAsItWasMade) {
   EXPECT_FALSE(read_error(R"({"cause":{"code":"x"}})"));
 }
 
-TEST(SelectionJson, KeysHaveABound) {
+TEST(SelectionJson, LimitsTheNumberOfKeys) {
   const std::vector<keys::BlockKey> keys(5, keys::BlockKey{9});
   EXPECT_EQ(*read_keys(write_keys(keys), 5), keys);
   EXPECT_FALSE(read_keys(write_keys(keys), 4).ok());

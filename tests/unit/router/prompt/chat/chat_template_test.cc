@@ -13,7 +13,7 @@
 namespace sightline::chat {
 namespace {
 
-// Shows what a template is given: roles, contents and tools as JSON.
+// Prints the input of a template: roles, contents and tools as JSON.
 constexpr std::string_view kMirror =
     "{{ messages | tojson }}{{ tools | tojson }}{{ documents | tojson }}";
 // The same for templates that loop over the parts of a content.
@@ -36,7 +36,7 @@ ChatTemplate make(std::string_view source) {
   return std::move(made).value();
 }
 
-// Renders a request body's fields as the proxy reads them.
+// Renders a request's body with the fields that the proxy reads.
 Result<RenderedPrompt> render(const ChatTemplate& chat_template, std::string body) {
   const auto document = json::Document::parse(std::move(body));
   EXPECT_TRUE(document.ok());
@@ -82,7 +82,7 @@ TEST(ChatTemplate, RendersAQwen2VlRequestWithItsImage) {
   EXPECT_EQ(rendered->media[0].kind, MediaKind::Image);
 }
 
-TEST(ChatTemplate, AStringContentBecomesATextPartWhereTheTemplateTakesParts) {
+TEST(ChatTemplate, StringContentBecomesATextPartForPartTemplates) {
   EXPECT_EQ(messages_seen(kPartsMirror, R"([{"role": "user", "content": "Hi"}])"),
             R"([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])");
 }
@@ -153,7 +153,7 @@ TEST(ChatTemplate, ToolCallArgumentsBecomeObjects) {
             "error: tool call arguments with NaN, Infinity or lone surrogates");
 }
 
-TEST(ChatTemplate, ToolCallsKeepTheEnginesFieldOrderAndEmptyListsAreDropped) {
+TEST(ChatTemplate, ToolCallsKeepFieldOrderAndDropEmptyLists) {
   EXPECT_EQ(messages_seen(kMirror, R"([{"role": "assistant", "content": "x", "zz": 1,
       "name": "n", "tool_calls": [{"type": "function", "index": 0, "id": "1",
       "function": {"name": "f", "arguments": "{}", "q": 2}}]},
@@ -198,7 +198,7 @@ TEST(ChatTemplate, ToolsArriveInTheEnginesShape) {
             "error: tools: every tool needs a 'function' object");
 }
 
-TEST(ChatTemplate, KwargsReachTheTemplateUnlessTheySayNothing) {
+TEST(ChatTemplate, MeaningfulKwargsReachTheTemplate) {
   const std::string source =
       "{{ enable_thinking is defined }} {{ level }} {{ eos_token }} {{ bos_token is defined }}";
   EXPECT_EQ(text_of(source, R"({"messages": [], "chat_template_kwargs": {"enable_thinking": null,
@@ -242,7 +242,7 @@ TEST(ChatTemplate, ContinuesTheFinalMessageWhereItEnds) {
   EXPECT_TRUE(text_of("{{ messages[0].content }}", body).starts_with("error: continue_final"));
 }
 
-TEST(ChatTemplate, RefusesToContinueAndToStartAnAnswerAtOnce) {
+TEST(ChatTemplate, RefusesBothContinuingAndStartingAnAnswer) {
   const auto rendered =
       render(make(kMirror), R"({"messages": [], "continue_final_message": true})");
   ASSERT_FALSE(rendered.ok());
@@ -250,7 +250,7 @@ TEST(ChatTemplate, RefusesToContinueAndToStartAnAnswerAtOnce) {
   EXPECT_EQ(rendered.error().param, "continue_final_message");
 }
 
-TEST(ChatTemplate, DevelopersBecomeTheOneSystemMessageOfTemplatesThatDoNotKnowThem) {
+TEST(ChatTemplate, DeveloperMessagesBecomeSystemMessagesForOlderTemplates) {
   const std::string messages = R"([{"role": "system", "content": "one"},
       {"role": "user", "content": "u"}, {"role": "developer", "content": "two", "tools": []}])";
   EXPECT_EQ(messages_seen(kMirror, messages), R"([{"role": "system", "content": "one\n\ntwo"}, )"

@@ -11,7 +11,7 @@
 namespace sightline::chat {
 namespace {
 
-// A content as the template sees it, then its media parts: "part:kind".
+// Returns a content as the template gets it, then its media parts: "part:kind".
 std::string seen(ContentFormat format, std::string content, std::string_view role = "user") {
   const auto document = json::Document::parse(R"({"c": )" + std::move(content) + "}");
   EXPECT_TRUE(document.ok());
@@ -37,7 +37,7 @@ TEST(Content, PartsKeepTheirOrderInLists) {
             "1:0 2:2 3:1 4:0");
 }
 
-TEST(Content, PlaceholdersStandInFrontOfFlatTexts) {
+TEST(Content, PlaceholdersComeBeforeFlatTexts) {
   EXPECT_EQ(seen(ContentFormat::String, kMixed), "'<img>\\n<img>\\n<vid>\\na\\nb' 1:0 2:2 3:1 4:0");
 }
 
@@ -47,7 +47,7 @@ TEST(Content, PlaceholdersInTheTextCountAsPlaced) {
   EXPECT_EQ(seen(ContentFormat::String, R"(["<vid>"])"), "'<vid>'");
 }
 
-TEST(Content, AUuidMakesTheFieldsTellTheKind) {
+TEST(Content, UuidMakesTheFieldsDecideTheKind) {
   EXPECT_EQ(seen(ContentFormat::OpenAi,
                  R"([{"type": "image_url", "video_url": {"url": "v"}, "uuid": "x"}])"),
             "[{'type': 'video'}] 0:1");
@@ -65,14 +65,14 @@ TEST(Content, ThinkingRefusalsAndToolReferencesAreTexts) {
             "[{'type': 'text', 'text': 't'}, {'type': 'tool_reference', 'name': 'n'}]");
 }
 
-TEST(Content, ToolTextsAreJoinedUnlessSomethingElseIsAmongThem) {
+TEST(Content, OnlyPureToolTextsAreJoined) {
   EXPECT_EQ(seen(ContentFormat::OpenAi, R"(["a", "b"])", "tool"), "'a\\nb'");
   EXPECT_EQ(seen(ContentFormat::OpenAi, R"([])", "tool"), "''");
   EXPECT_EQ(seen(ContentFormat::OpenAi, R"(["a", {"image_url": "u"}])", "tool"),
             "[{'type': 'text', 'text': 'a'}, {'type': 'image'}] 1:0");
 }
 
-TEST(Content, TheBillingLineGoesFromSystemTextsOnly) {
+TEST(Content, OnlySystemTextsLoseTheBillingLine) {
   const std::string line =
       R"(["x-anthropic-billing-header: 1\nrest", "x-anthropic-billing-header"])";
   EXPECT_EQ(seen(ContentFormat::String, line, "system"), "'rest'");

@@ -17,7 +17,7 @@ std::string repr(const jinja::Value& value) {
   return python::repr_of(value, meter);
 }
 
-// {"a":[{},{},…]} of so many values.
+// {"a":[{},{},…]} with this number of values.
 std::string arguments_of(std::size_t values) {
   std::string text = R"({"a":[{})";
   for (std::size_t i = 3; i < values; ++i) text += ",{}";
@@ -34,7 +34,7 @@ TEST(ToolArguments, AreAnObjectOrNothing) {
   EXPECT_FALSE(arguments.error());
 }
 
-TEST(ToolArguments, KnowThemselvesWithoutTheObjectThatGaveThem) {
+TEST(ToolArguments, StayValidWithoutTheirCreator) {
   std::optional<ToolArguments> arguments(std::in_place);
   const jinja::Value value = arguments->dict_of(R"({"a": "x"})");
   const jinja::Value& copy = value;
@@ -44,7 +44,7 @@ TEST(ToolArguments, KnowThemselvesWithoutTheObjectThatGaveThem) {
   EXPECT_EQ(value.type_name(), "dict");
 }
 
-TEST(ToolArguments, HaveOneLimitOfValuesTogether) {
+TEST(ToolArguments, ShareOneLimitOfValues) {
   const std::string half = arguments_of(kArgumentValuesMax / 2);
   const ToolArguments arguments;
   const auto first = arguments.dict_of(half);
@@ -61,7 +61,7 @@ TEST(ToolArguments, HaveOneLimitOfValuesTogether) {
   EXPECT_NE(arguments.error()->message.find("500000"), std::string::npos);
 }
 
-TEST(ToolArguments, ThatNobodyLooksAtCountForNothing) {
+TEST(ToolArguments, UnreadOnesCostNothing) {
   const std::string much = arguments_of(kArgumentValuesMax);
   const ToolArguments arguments;
   for (int i = 0; i < 20; ++i) {
@@ -74,7 +74,7 @@ TEST(ToolArguments, ThatNobodyLooksAtCountForNothing) {
   EXPECT_FALSE(arguments.error());
 }
 
-TEST(ToolArguments, ThatAreNestedDeeplyAreRefusedNotFollowed) {
+TEST(ToolArguments, DeeplyNestedOnesAreRefused) {
   const ToolArguments arguments;
   const std::string deep = R"({"a": )" + std::string(5000, '[');
   EXPECT_EQ(repr(arguments.dict_of(deep)), "{}");
@@ -82,7 +82,7 @@ TEST(ToolArguments, ThatAreNestedDeeplyAreRefusedNotFollowed) {
   EXPECT_EQ(arguments.error()->code, ErrorCode::TooLarge);
 }
 
-TEST(ToolArguments, ThatOnlyPythonReadsAreNotGuessed) {
+TEST(ToolArguments, ThoseOnlyPythonReadsAreUnsupported) {
   const ToolArguments arguments;
   EXPECT_EQ(repr(arguments.dict_of(R"({"a": NaN})")), "{}");
   ASSERT_TRUE(arguments.error());

@@ -26,8 +26,8 @@ TEST(Exif, OrientationsFiveToEightSwapTheSides) {
   }
 }
 
-// Pillow looks the value up in a table of integers: every numeric type that equals one counts,
-// byte strings never do.
+// Pillow looks the value up in a table of integers. A value of any numeric type counts if it equals
+// one of them. Byte strings never count.
 TEST(Exif, EveryNumericTypeCountsAndBytesDoNot) {
   struct Case {
     std::string name;
@@ -75,31 +75,31 @@ TEST(Exif, ABrokenBlockCountsAsNoOrientation) {
   EXPECT_FALSE(exif_swaps(std::string("II\x2b\0", 4) + orientation_block(6), xmp_packet(6)));
 }
 
-TEST(Exif, TheFirstEntryOfATagWins) {
+TEST(Exif, FirstEntryOfATagCounts) {
   EXPECT_TRUE(exif_swaps(tiff_block({{0x112, 3, 1, le16(6)}, {0x112, 3, 1, le16(1)}})));
   EXPECT_FALSE(exif_swaps(tiff_block({{0x112, 3, 1, le16(1)}, {0x112, 3, 1, le16(6)}})));
   // An entry that Pillow cannot use does not count as the first.
   EXPECT_TRUE(exif_swaps(tiff_block({{0x112, 99, 1, le16(1)}, {0x112, 3, 1, le16(6)}})));
 }
 
-TEST(Exif, AValueBehindTheEndOfTheBlockEndsTheDirectory) {
+TEST(Exif, ValueBeyondTheBlockEndsTheDirectory) {
   std::string block = tiff_block({{0x10F, 2, 8, "01234567"}, {0x112, 3, 1, le16(6)}});
   ASSERT_TRUE(exif_swaps(block));
   block.replace(8 + 2 + 8, 4, le32(60));  // offset of the first value: 60 + 8 is too far
   EXPECT_FALSE(exif_swaps(block));
-  // Unless its tag has had a value before.
+  // The directory goes on if its tag has a value already.
   std::string again =
       tiff_block({{0x10F, 2, 4, "abc"}, {0x10F, 2, 8, "01234567"}, {0x112, 3, 1, le16(6)}});
   again.replace(8 + 2 + 12 + 8, 4, le32(60));
   EXPECT_TRUE(exif_swaps(again));
-  // A value larger than the whole block is skipped instead.
+  // A value larger than the whole block is skipped.
   block.replace(8 + 2 + 4, 4, le32(1000));
   EXPECT_TRUE(exif_swaps(block));
   block.replace(8 + 2 + 4, 4, le32(0xFFFFFFFF));
   EXPECT_TRUE(exif_swaps(block));
 }
 
-TEST(Exif, ACutDirectoryKeepsTheEntriesInFrontOfTheCut) {
+TEST(Exif, TruncatedDirectoryKeepsItsLeadingEntries) {
   const std::string block = tiff_block({{0x112, 3, 1, le16(6)}, {0x10F, 2, 4, "abc"}});
   EXPECT_TRUE(exif_swaps(block.substr(0, 8 + 2 + 12)));
   EXPECT_FALSE(exif_swaps(block.substr(0, 8 + 2 + 11)));

@@ -34,7 +34,7 @@ TEST(ImageHeader, MeasuresEveryRecordedFileAsTheEngineDoes) {
   EXPECT_EQ(tally.passed, 95U);
 }
 
-TEST(ImageHeader, MeasuresThePicturesOfTheRecordedSessions) {
+TEST(ImageHeader, MeasuresTheImagesOfRecordedSessions) {
   const std::map<std::string, std::string> want{
       {"a_112x112.png", "png 112x112"},      {"a2_112x112_recompressed.png", "png 112x112"},
       {"b_224x168.png", "png 224x168"},      {"c_280x280.png", "png 280x280"},
@@ -48,7 +48,7 @@ TEST(ImageHeader, MeasuresThePicturesOfTheRecordedSessions) {
   }
 }
 
-// Every prefix, copied to a buffer of its own so that a read past its end is seen.
+// Each prefix has a buffer of its own, which makes a read past its end visible.
 TEST(ImageHeader, SurvivesEveryCutOfEveryFile) {
   std::set<std::string> outcomes;
   for (const std::string& whole : recorded_files()) {
@@ -95,7 +95,7 @@ TEST(ImageHeader, RefusesMorePixelsThanTheEngineTakes) {
   EXPECT_NE(refusal(png(13378, 13378)).find("13378 x 13378"), std::string::npos);
 }
 
-TEST(ImageHeader, PassesOnFormatsThatTheEngineReadsButThisReaderDoesNot) {
+TEST(ImageHeader, FormatsWithoutAReaderAreUnknown) {
   const std::string tga = std::string("\0\0\x02", 3) + std::string(9, '\0') + le16(40) + le16(24) +
                           std::string("\x18\x20", 2) + "pixels";
   for (const std::string& encoded :
@@ -111,7 +111,7 @@ TEST(ImageHeader, PassesOnFormatsThatTheEngineReadsButThisReaderDoesNot) {
   }
 }
 
-TEST(ImageHeader, RefusesWhatIsNoImageAndNamesTheFormatsToSend) {
+TEST(ImageHeader, RefusesOtherBytesAndNamesTheFormats) {
   for (const std::string& encoded :
        {std::string(), std::string("x"), std::string("<html></html>"), std::string("%PDF-1.7"),
         std::string("%!PS-Adobe-3.0 EPSF-3.0"),

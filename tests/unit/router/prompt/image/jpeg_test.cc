@@ -25,7 +25,7 @@ TEST(JpegHeader, AnExifBlockMaySpanSegments) {
             "jpeg 24x40");
 }
 
-TEST(JpegHeader, OrientationMayStandInXmpAlone) {
+TEST(JpegHeader, OrientationMayBeInXmpAlone) {
   EXPECT_EQ(seen(jpeg_with(xmp_segment(xmp_packet(6)))), "jpeg 24x40");
   EXPECT_EQ(seen(jpeg_with(xmp_segment(xmp_packet(6)) + xmp_segment(xmp_packet(1)))), "jpeg 40x24");
   EXPECT_EQ(seen(jpeg_with(exif_segment(orientation_block(3)) + xmp_segment(xmp_packet(6)))),
@@ -38,7 +38,7 @@ TEST(JpegHeader, TheLastFrameHeaderBeforeTheScanCounts) {
       seen("\xff\xd8" + jpeg_segment(0xC0, frame) +
            jpeg_segment(0xC2, std::string("\x08\0\x05\0\x06\x03", 6)) + jpeg_segment(0xDA, "")),
       "jpeg 6x5");
-  // A file that ends behind its frame header has a size, although no pixels.
+  // A file that ends after its frame header has a size, although it has no pixels.
   EXPECT_EQ(seen("\xff\xd8" + jpeg_segment(0xC1, frame)), "jpeg 9x7");
 }
 

@@ -29,7 +29,7 @@ std::string raw_profile(std::uint32_t orientation) {
   return "\nexif\n      " + std::to_string(block.size()) + "\n" + to_hex(bytes_of(block)) + "\n";
 }
 
-TEST(PngHeader, OrientationStandsInEXIfBeforeOrBehindTheImageData) {
+TEST(PngHeader, ExifOrientationCountsBeforeAndAfterImageData) {
   const std::string exif = png_chunk("eXIf", orientation_block(6));
   EXPECT_EQ(seen(png_with("")), "png 40x24");
   EXPECT_EQ(seen(png_with(exif)), "png 24x40");
@@ -38,7 +38,7 @@ TEST(PngHeader, OrientationStandsInEXIfBeforeOrBehindTheImageData) {
   EXPECT_EQ(seen(png_with("", png_chunk("IDAT", "more") + exif)), "png 24x40");
 }
 
-TEST(PngHeader, OrientationStandsInXmpOfAnyTextChunk) {
+TEST(PngHeader, OrientationInXmpCountsInAnyTextChunk) {
   const std::string packet = xmp_packet(6);
   EXPECT_EQ(seen(png_with(itxt(packet, false))), "png 24x40");
   EXPECT_EQ(seen(png_with(itxt(packet, true))), "png 24x40");
@@ -47,11 +47,11 @@ TEST(PngHeader, OrientationStandsInXmpOfAnyTextChunk) {
   EXPECT_EQ(seen(png_with(png_chunk("zTXt", nul("XML:com.adobe.xmp") + '\0' + deflated(packet)))),
             "png 24x40");
   EXPECT_EQ(seen(png_with(png_chunk("tEXt", nul("Comment") + packet))), "png 40x24");
-  // Text that is not UTF-8 still counts as bytes.
+  // A text in another encoding than UTF-8 counts as bytes.
   EXPECT_EQ(seen(png_with(itxt("\xff" + packet, false))), "png 24x40");
 }
 
-TEST(PngHeader, ARawExifProfileCountsWhenThereIsNoExifChunk) {
+TEST(PngHeader, RawExifProfileCountsWithoutAnExifChunk) {
   const std::string profile =
       png_chunk("zTXt", nul("Raw profile type exif") + '\0' + deflated(raw_profile(6)));
   EXPECT_EQ(seen(png_with(profile)), "png 24x40");
@@ -66,7 +66,7 @@ TEST(PngHeader, AnAnimationIsReadUpToItsSecondFrame) {
   const std::string exif = png_chunk("eXIf", orientation_block(6));
   EXPECT_EQ(seen(png_with(control + frame, exif + frame)), "png 24x40");
   EXPECT_EQ(seen(png_with(control + frame, frame + exif)), "png 40x24");
-  // One frame and no default image in front of it: not animated, read to the end.
+  // With one frame and no default image before it, the file is not animated. It is read to the end.
   const std::string single = png_chunk("acTL", be32(1) + be32(0));
   EXPECT_EQ(seen(png_with(single + frame, frame + exif)), "png 24x40");
   EXPECT_EQ(seen(png_with(single, frame + exif)), "png 40x24");
@@ -85,14 +85,14 @@ TEST(PngHeader, ChunksBeforeTheImageDataMustBeWholeAndRight) {
             "refused");
 }
 
-TEST(PngHeader, TooManyCompressedTextsAreADoubt) {
+TEST(PngHeader, TooManyCompressedTextsMakeTheSizeUnknown) {
   std::string chunks;
   for (int i = 0; i < 4; ++i) chunks += itxt(xmp_packet(6), true);
   EXPECT_EQ(seen(png_with(chunks)), "png 24x40");
   EXPECT_EQ(seen(png_with(chunks + itxt(xmp_packet(1), true))), "unknown");
 }
 
-TEST(PngHeader, ATextThatGrowsWithoutBoundIsLeftAside) {
+TEST(PngHeader, HugeInflatedTextIsIgnored) {
   const std::string bomb = std::string(4U << 20U, ' ') + xmp_packet(6);
   EXPECT_EQ(seen(png_with(itxt(bomb, true))), "png 40x24");
 }

@@ -39,7 +39,7 @@ TEST(WebPHeader, OrientationNeedsItsFeatureBit) {
             "webp 24x40");
   EXPECT_EQ(seen(webp_with(vp8x(4, 40, 24) + vp8l(40, 24) + riff_chunk("XMP ", "") + xmp)),
             "webp 40x24");
-  // A simple file ends with its picture.
+  // A simple file ends with its image.
   EXPECT_EQ(seen(webp_with(vp8l(40, 24) + exif)), "webp 40x24");
 }
 

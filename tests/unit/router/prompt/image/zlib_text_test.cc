@@ -25,7 +25,7 @@ TEST(ZlibText, GivesTheWholeTextUpToTheLimit) {
   EXPECT_EQ(inflate_text(bytes_of(deflated(text)), 99'999, out), Inflated::TooLarge);
 }
 
-TEST(ZlibText, ACutStreamGivesWhatItHasAndGarbageIsBroken) {
+TEST(ZlibText, TruncatedStreamGivesItsTextAndGarbageIsBroken) {
   std::string text;
   for (int i = 0; i < 5000; ++i) text += std::to_string(i * 7919);
   const std::string packed = deflated(text);
@@ -39,7 +39,7 @@ TEST(ZlibText, ACutStreamGivesWhatItHasAndGarbageIsBroken) {
   EXPECT_EQ(out, "");
 }
 
-TEST(ZlibText, TheChecksumIsThatOfTheStandard) {
+TEST(ZlibText, ChecksumEqualsTheStandards) {
   EXPECT_EQ(crc32_of(bytes_of("123456789")), 0xCBF43926U);
 }
 

@@ -19,7 +19,7 @@ AddressKind kind_of(const char* text) {
 
 bool is_public(const char* text) { return kind_of(text) == AddressKind::Public; }
 
-TEST(AddressGuard, AddressesThatLeadInsideAreRefused) {
+TEST(AddressGuard, PrivateAddressesAreRefused) {
   for (const char* text : {"0.0.0.0",
                            "0.1.2.3",
                            "10.0.0.1",
@@ -86,7 +86,7 @@ TEST(AddressGuard, NeighboursOfThoseRangesArePublic) {
   }
 }
 
-TEST(AddressGuard, AnAddressThatCarriesAnotherIsWhatThatIs) {
+TEST(AddressGuard, EmbeddedIpv4AddressDecidesTheKind) {
   for (const char* text : {"::ffff:8.8.8.8", "64:ff9b::808:808", "64:ff9b:1::808:808",
                            "64:ff9b:1:808:8:800::", "64:ff9b:1:8:8:808::", "2002:808:808::1",
                            "2001:0:808:808::f7f7:f7f7", "2001:4860::5efe:808:808"}) {
@@ -94,7 +94,7 @@ TEST(AddressGuard, AnAddressThatCarriesAnotherIsWhatThatIs) {
   }
 }
 
-TEST(AddressGuard, MetadataServicesAreKnownInEveryForm) {
+TEST(AddressGuard, MetadataServicesAreFoundInEveryForm) {
   for (const char* text : {"169.254.169.254",
                            "169.254.170.2",
                            "169.254.170.23",

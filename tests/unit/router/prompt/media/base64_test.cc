@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// Decoded text into a buffer of exactly the bound; "<error>: message" for errors.
+// Decodes a text into a buffer of exactly the upper bound. Returns "<error>: message" for errors.
 std::string decoded(std::string_view text) {
   std::vector<std::uint8_t> out(base64_bytes_max(text.size()));
   const auto size = decode_base64(text, out);
@@ -26,7 +26,7 @@ std::string decoded(std::string_view text) {
 
 bool is_refused(std::string_view text) { return decoded(text).starts_with("<error>"); }
 
-// Encodes bit by bit: shares nothing with the decoder.
+// Encodes bit by bit. It shares no code with the decoder.
 std::string encoded(const std::string& bytes) {
   std::string text;
   for (std::size_t bit = 0; bit < bytes.size() * 8; bit += 6) {
@@ -41,7 +41,7 @@ std::string encoded(const std::string& bytes) {
   return text;
 }
 
-TEST(Base64, TheVectorsOfTheStandard) {
+TEST(Base64, DecodesTheVectorsOfTheStandard) {
   const std::pair<const char*, const char*> vectors[] = {{"", ""},
                                                          {"Zg==", "f"},
                                                          {"Zm8=", "fo"},
@@ -61,8 +61,8 @@ TEST(Base64, EveryLengthAndEveryByteComesBack) {
   }
 }
 
-// Outcomes of pybase64 1.5.1 with validate=True.
-TEST(Base64, WhatTheEngineRefusesIsRefused) {
+// The results of pybase64 1.5.1 with validate=True.
+TEST(Base64, RefusesTheSameTextsAsTheEngine) {
   for (const char* text :
        {"A",        "AA",     "AAA",      "AA=",   "A===",     "AAAA=",    "AAAA==",
         "AAAA====", "AAAAAA", "AB=A",     "=AAA",  "AA==AAAA", "AA==AA==", "AAAA\n",
@@ -77,7 +77,7 @@ TEST(Base64, UnusedBitsOfTheLastDigitMayBeSet) {
   EXPECT_EQ(to_hex(bytes_of(decoded("AAF="))), "0001");
 }
 
-TEST(Base64, AnyForeignByteAtAnyPositionIsFoundAndNamed) {
+TEST(Base64, EveryForeignByteIsFoundAndNamed) {
   const std::string good = encoded(std::string(120, 'x'));
   ASSERT_FALSE(is_refused(good));
   for (std::size_t position = 0; position < good.size(); ++position) {

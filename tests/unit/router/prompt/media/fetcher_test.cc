@@ -49,7 +49,7 @@ Result<FetchedImage> fetched(Fetcher& fetcher, const std::string& url) {
   return started(fetcher, url).get();
 }
 
-// The error of a download that must fail.
+// Returns the error of a download, which must fail.
 Error failure(Fetcher& fetcher, const std::string& url) {
   auto image = fetched(fetcher, url);
   EXPECT_FALSE(image.ok()) << url;
@@ -141,7 +141,7 @@ TEST(Fetcher, SizeLimitsHoldWithAndWithoutADeclaredLength) {
   EXPECT_TRUE(fetched(wider, server.url("/large")).ok());
 }
 
-TEST(Fetcher, FailuresAreTheClientsAndSayWhatHappened) {
+TEST(Fetcher, FailuresBlameTheClientAndGiveTheReason) {
   PageServer server(everyday_pages);
   Fetcher fetcher(local_limits());
   struct Case {
@@ -176,7 +176,7 @@ TEST(Fetcher, AnAnswerThatDoesNotComeIsATimeout) {
   EXPECT_EQ(first.get().error().code, ErrorCode::Timeout);
 }
 
-TEST(Fetcher, AHostThatStaysSilentIsGivenUpLongBeforeItsTimeIsOver) {
+TEST(Fetcher, SilentHostEndsLongBeforeItsTimeout) {
   PageServer server(everyday_pages);
   FetchLimits limits = local_limits();
   limits.total_timeout = 4 * kSilenceMin;
@@ -222,7 +222,7 @@ TEST(Fetcher, ErrorsNameNeitherAddressesNorCredentials) {
   EXPECT_NE(scheme.message.find("scheme"), std::string::npos) << scheme.message;
 }
 
-TEST(Fetcher, NoProxyIsUsedButThoseOfTheLimits) {
+TEST(Fetcher, OnlyTheConfiguredProxiesAreUsed) {
   PageServer server(everyday_pages);
   setenv("http_proxy", "http://127.0.0.1:1", 1);
   Fetcher fetcher(local_limits());
@@ -230,7 +230,7 @@ TEST(Fetcher, NoProxyIsUsedButThoseOfTheLimits) {
   unsetenv("http_proxy");
 }
 
-TEST(Fetcher, AProxyIsAskedForNamesAndNeverForAddressesThatAreRefused) {
+TEST(Fetcher, ProxyGetsNoForbiddenAddresses) {
   PageServer proxy([](const std::string& path) { return std::optional(page("200 OK", "", path)); });
   FetchLimits limits;  // the proxy's own address is private
   limits.proxies.http = proxy.url("");
@@ -250,7 +250,7 @@ TEST(Fetcher, AProxyIsAskedForNamesAndNeverForAddressesThatAreRefused) {
   EXPECT_EQ(failure(wider, "http://169.254.169.254/").code, ErrorCode::InvalidArgument);
 }
 
-TEST(Fetcher, MetadataServicesAreRefusedWherePrivateAddressesAreAllowed) {
+TEST(Fetcher, MetadataServicesAreRefusedInAnyCase) {
   Fetcher fetcher(local_limits());
   for (const char* url : {"http://169.254.169.254/latest", "http://[::ffff:169.254.169.254]/",
                           "http://168.63.129.16/", "http://100.100.100.200/"}) {
@@ -266,7 +266,7 @@ TEST(Fetcher, MetadataServicesAreRefusedWherePrivateAddressesAreAllowed) {
       << error.message;
 }
 
-TEST(Fetcher, AFailureThatMayPassIsTriedOnceMore) {
+TEST(Fetcher, TemporaryFailureIsRetriedOnce) {
   std::atomic<int> asked = 0;
   PageServer server([&asked](const std::string& path) {
     const bool is_first = ++asked == 1;
@@ -287,7 +287,7 @@ TEST(Fetcher, AFailureThatMayPassIsTriedOnceMore) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST(Fetcher, WhatAFailedAttemptBroughtDoesNotCount) {
+TEST(Fetcher, BytesOfAFailedAttemptDoNotCount) {
   std::atomic<int> asked = 0;
   PageServer server([&asked](const std::string&) {
     return ++asked == 1 ? everyday_pages("/cut") : std::optional(page("200 OK", "", "12345"));
@@ -312,7 +312,7 @@ TEST(Fetcher, OnlyWholeAnswersCount) {
   }
 }
 
-TEST(Fetcher, CodedBodiesAreDecodedWithinTheLimits) {
+TEST(Fetcher, CompressedBodiesAreDecodedWithinTheLimits) {
   PageServer server([](const std::string& path) -> std::optional<std::string> {
     if (path == "/gzip") return page("200 OK", "Content-Encoding: gzip\r\n", gzipped("picture"));
     if (path == "/bomb") {
@@ -332,7 +332,7 @@ TEST(Fetcher, CodedBodiesAreDecodedWithinTheLimits) {
   EXPECT_EQ(failure(fetcher, server.url("/bomb")).code, ErrorCode::TooLarge);
 }
 
-TEST(Fetcher, OfOtherMediaOnlyTheOrderIsBounded) {
+TEST(Fetcher, OtherMediaHaveOnlyTheOrdersLimit) {
   PageServer server(everyday_pages);
   FetchLimits limits = local_limits();
   limits.image_bytes_max = 1999;
@@ -341,11 +341,11 @@ TEST(Fetcher, OfOtherMediaOnlyTheOrderIsBounded) {
   EXPECT_FALSE(ordered(fetcher, order).fetched.get().error);
 }
 
-TEST(Fetcher, AHostThatNeverAnswersLeavesPlacesForOthers) {
+TEST(Fetcher, HostThatNeverAnswersLeavesSlotsForOthers) {
   PageServer stuck(everyday_pages);
   PageServer other(everyday_pages);
   FetchLimits limits = local_limits();
-  limits.total_timeout = std::chrono::minutes(10);  // none of them is given up meanwhile
+  limits.total_timeout = std::chrono::minutes(10);  // no download ends meanwhile
   Fetcher fetcher(limits);
   std::vector<Ordered> waiting;
   for (int i = 0; i < 140; ++i) {
@@ -357,7 +357,7 @@ TEST(Fetcher, AHostThatNeverAnswersLeavesPlacesForOthers) {
   for (Ordered& order : waiting) fetcher.cancel(order.id);
 }
 
-TEST(Fetcher, NoMoreDownloadsRunAtOnceThanAllowed) {
+TEST(Fetcher, LimitOfRunningDownloadsHolds) {
   std::promise<void> gate;
   const std::shared_future<void> is_open = gate.get_future().share();
   PageServer server([is_open](const std::string&) {
@@ -377,13 +377,13 @@ TEST(Fetcher, NoMoreDownloadsRunAtOnceThanAllowed) {
   EXPECT_EQ(server.open_max(), 2);
 }
 
-TEST(Fetcher, WhatGetsNoPlaceInTimeIsRefusedByTheLimitOfDownloads) {
+TEST(Fetcher, DownloadWithoutASlotInTimeIsRefused) {
   PageServer server(everyday_pages);
   FetchLimits limits = local_limits();
   limits.total_timeout = std::chrono::seconds(3);
   limits.downloads_max = 1;
   Fetcher fetcher(limits);
-  // Each of the first two would need all of the time; the one that comes second gets none of it.
+  // Each of the first two needs the whole time. The second one gets no time.
   std::vector<std::future<Result<FetchedImage>>> downloads;
   for (int i = 0; i < 2; ++i) downloads.push_back(started(fetcher, server.url("/never")));
   EXPECT_EQ(downloads[0].get().error().code, ErrorCode::Timeout);
@@ -392,7 +392,7 @@ TEST(Fetcher, WhatGetsNoPlaceInTimeIsRefusedByTheLimitOfDownloads) {
   EXPECT_EQ(late.limit, "media-downloads-max");
 }
 
-TEST(Fetcher, AnOrderGivesItsImagesInTheOrderOfItsUrls) {
+TEST(Fetcher, ReturnsImagesInTheOrderOfTheUrls) {
   PageServer server(
       [](const std::string& path) { return std::optional(page("200 OK", "", path)); });
   Fetcher fetcher(local_limits());
@@ -419,8 +419,8 @@ TEST(Fetcher, OneFailureEndsTheRestOfItsOrder) {
   EXPECT_EQ(fetched.failed, 1U);
 }
 
-TEST(Fetcher, TheBytesOfAnOrderAreCountedAsTheyCome) {
-  // Each image is within the limits, and the last of them never ends.
+TEST(Fetcher, BytesOfAnOrderCountAsTheyArrive) {
+  // Each image is within the limits, and the last one never ends.
   PageServer server(everyday_pages);
   Fetcher fetcher(local_limits());
   FetchOrder order{.urls = {}, .bytes_max = 3999};
@@ -435,7 +435,7 @@ TEST(Fetcher, TheBytesOfAnOrderAreCountedAsTheyCome) {
   EXPECT_FALSE(ordered(fetcher, order).fetched.get().error);
 }
 
-TEST(Fetcher, HeldBytesAreBoundedUntilTheyAreGivenUp) {
+TEST(Fetcher, HeldBytesCountUntilTheirRelease) {
   PageServer server(everyday_pages);
   FetchLimits limits = local_limits();
   limits.held_bytes_max = 3999;
@@ -450,20 +450,20 @@ TEST(Fetcher, HeldBytesAreBoundedUntilTheyAreGivenUp) {
   EXPECT_TRUE(fetched(fetcher, server.url("/large")).ok());
 }
 
-TEST(Fetcher, OrdersThatAreNeverAnsweredLeavePlacesForOthers) {
+TEST(Fetcher, StuckOrdersLeaveSlotsForOthers) {
   PageServer server(everyday_pages);
   Fetcher fetcher(local_limits());
   std::vector<Ordered> stuck;
   for (int i = 0; i < 10; ++i) {
     stuck.push_back(ordered(fetcher, {.urls = std::vector<std::string>(64, server.url("/never"))}));
   }
-  // The first order gets an eighth of the places, each later one less.
+  // The first order gets an eighth of the slots. Each later one gets less.
   server.wait_for_requests(8 + 9);
   EXPECT_TRUE(fetched(fetcher, server.url("/ok")).ok());
   for (Ordered& order : stuck) fetcher.cancel(order.id);
 }
 
-TEST(Fetcher, ACancelledOrderFreesItsPlacesAtOnce) {
+TEST(Fetcher, CancelledOrderFreesItsSlotsImmediately) {
   PageServer server(everyday_pages);
   FetchLimits limits = local_limits();
   limits.downloads_max = 1;
@@ -477,7 +477,7 @@ TEST(Fetcher, ACancelledOrderFreesItsPlacesAtOnce) {
   EXPECT_EQ(ended.error->code, ErrorCode::Cancelled);
   EXPECT_EQ(ended.error->blame, Blame::Client);
   EXPECT_TRUE(next.get().ok());
-  fetcher.cancel(stuck.id);  // once more is nothing
+  fetcher.cancel(stuck.id);  // a second call has no effect
 }
 
 TEST(Fetcher, TheSameUrlIsAskedForEachTime) {
@@ -491,7 +491,7 @@ TEST(Fetcher, TheSameUrlIsAskedForEachTime) {
   EXPECT_EQ(text_of(*fetched(fetcher, server.url("/x"))->bytes), "2");
 }
 
-TEST(Fetcher, ItsEndCancelsWhatRunsAndWhatWaits) {
+TEST(Fetcher, DestructionCancelsRunningAndWaitingOrders) {
   PageServer server(everyday_pages);
   FetchLimits limits = local_limits();
   limits.downloads_max = 1;

@@ -44,7 +44,7 @@ TEST(ImageSource, HttpUrlsAreKeptAsWritten) {
   }
 }
 
-TEST(ImageSource, OtherSchemesAreTheClientsErrorThatNamesTheAllowedOnes) {
+TEST(ImageSource, OtherSchemesAreRefusedWithTheAllowedOnes) {
   for (const char* url : {"file:///etc/passwd", "ftp://a/b", "httpx://a", "http:/a", "", "a.png",
                           "//a/b.png", "javascript:alert(1)"}) {
     const auto source = classify_url(url);

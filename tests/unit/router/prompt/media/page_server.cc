@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kPollMs = 20;
 
-// True once the socket can be read; false when a stop is requested first.
+// Returns true when the socket can be read, and false if a stop is requested first.
 bool wait_readable(int socket, const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     pollfd poll_socket{socket, POLLIN, 0};
@@ -96,7 +96,7 @@ void PageServer::answer_one(int socket, const std::string& path, const std::stop
   const auto answer = answer_(path);
   --open_;
   if (!answer) {
-    wait_readable(socket, stop);  // until the client goes away
+    wait_readable(socket, stop);  // until the client leaves
     return;
   }
   send(socket, answer->data(), answer->size(), MSG_NOSIGNAL);

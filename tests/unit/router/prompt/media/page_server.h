@@ -13,11 +13,11 @@
 
 namespace sightline::media {
 
-// A web server on a loopback port whose answers are raw bytes chosen by the path. A path without
-// an answer is never answered. Connections stay open unless the answer says "Connection: close".
+// A web server on a loopback port. The path chooses the raw bytes of an answer. A path without an
+// answer gets no answer. Connections stay open unless the answer contains "Connection: close".
 class PageServer {
  public:
-  // Gives the bytes that answer a path; nothing leaves the request open.
+  // Returns the bytes of the answer for a path, or nothing to leave the request open.
   using Answer = std::function<std::optional<std::string>(const std::string& path)>;
 
   explicit PageServer(Answer answer);
@@ -26,9 +26,9 @@ class PageServer {
   [[nodiscard]] std::string url(const std::string& path,
                                 const std::string& host = "127.0.0.1") const;
   [[nodiscard]] int connections() const { return connections_; }
-  // Waits until so many requests have arrived.
+  // Waits until this number of requests has arrived.
   void wait_for_requests(int count);
-  // The most requests that were open at the same time.
+  // The highest number of requests that were open at the same time.
   [[nodiscard]] int open_max() const { return open_max_; }
 
  private:
@@ -49,7 +49,7 @@ class PageServer {
   std::jthread acceptor_;
 };
 
-// An HTTP/1.1 answer with a length.
+// Returns an HTTP/1.1 answer with a length.
 std::string page(const std::string& status, const std::string& headers, const std::string& body);
 
 }  // namespace sightline::media

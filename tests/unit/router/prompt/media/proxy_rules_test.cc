@@ -19,7 +19,7 @@ std::string proxy_for(Environment environment, const std::string& url) {
   return std::string(rules.proxy_for(*read));
 }
 
-TEST(ProxyRules, TheProxyIsThatOfTheScheme) {
+TEST(ProxyRules, SchemeDecidesTheProxy) {
   const Environment both{{"HTTP_PROXY", "http://p:1"}, {"https_proxy", "http://q:2"}};
   EXPECT_EQ(proxy_for(both, "http://a/"), "http://p:1");
   EXPECT_EQ(proxy_for(both, "https://a/"), "http://q:2");
@@ -29,7 +29,7 @@ TEST(ProxyRules, TheProxyIsThatOfTheScheme) {
   EXPECT_EQ(proxy_for({}, "http://a/"), "");
 }
 
-TEST(ProxyRules, WhoIsExemptIsAskedDirectly) {
+TEST(ProxyRules, ExemptHostsNeedNoProxy) {
   const auto is_direct = [](const std::string& no_proxy, const std::string& url) {
     return proxy_for({{"http_proxy", "p"}, {"NO_PROXY", no_proxy}}, url).empty();
   };

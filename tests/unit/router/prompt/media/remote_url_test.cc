@@ -13,7 +13,7 @@ RemoteUrl read(std::string_view url) {
   return read.ok() ? *read : RemoteUrl{};
 }
 
-TEST(RemoteUrl, HostAndPortAreThoseThatWillBeAsked) {
+TEST(RemoteUrl, HostAndPortAreTheRequestedOnes) {
   EXPECT_EQ(read("HTTP://A.Example/x").authority(), "a.example:80");
   EXPECT_EQ(read("https://user:word@a.example./").authority(), "a.example:443");
   EXPECT_EQ(read("https://[2001:DB8::1]:8443/").authority(), "2001:db8::1:8443");
@@ -31,7 +31,7 @@ TEST(RemoteUrl, NamesInOtherLettersBecomeAscii) {
   EXPECT_EQ(read("http://\uff11\uff12\uff17.0.0.1/").address, (Bytes{127, 0, 0, 1}));
 }
 
-TEST(RemoteUrl, WhatIsNoHttpUrlIsTheClientsFault) {
+TEST(RemoteUrl, OtherTextsThanHttpUrlsAreRefused) {
   for (const std::string url : {"http://", "ftp://a/", "file:///etc/hostname", "http://a b/",
                                 "http://a:99999/", "http://a\uff0fb/", "http://0x7f%2e1/",
                                 "http://\u202e.example/", "http://\xff/", "http://a/\r\nX: y"}) {

@@ -31,7 +31,7 @@ Prompt expanded(const std::vector<TokenId>& rendered, const std::vector<MediaIte
   return prompt.ok() ? *prompt : Prompt{};
 }
 
-TEST(Expand, EveryIdOfEveryRecordedExpansionIsTheSame) {
+TEST(Expand, GivesTheIdsOfEveryRecordedExpansion) {
   const std::pair<const char*, const char*> tables[] = {{"qwen2_vl", "qwen2-vl"},
                                                         {"qwen2_vl_max1003520", "tiny-qwen2-vl"},
                                                         {"qwen2_5_vl", "qwen2_5-vl"},
@@ -66,7 +66,7 @@ TEST(Expand, TextWithoutMediaIsItself) {
   EXPECT_EQ(prompt.exact_tokens, 3U);
 }
 
-TEST(Expand, PlaceholdersThatDoNotMatchTheItemsClaimNothing) {
+TEST(Expand, WrongNumberOfPlaceholdersIsAMismatch) {
   struct Case {
     std::string name;
     std::vector<TokenId> rendered;
@@ -91,7 +91,7 @@ TEST(Expand, PlaceholdersThatDoNotMatchTheItemsClaimNothing) {
   }
 }
 
-TEST(Expand, TokensAreCertainUpToTheFirstItemOfUnknownLength) {
+TEST(Expand, TokensAreCertainUpToTheFirstUnknownItem) {
   const Prompt prompt = expanded({1, kImage, 2, kImage, 3, kImage, 4},
                                  {image_of(2), image_of(std::nullopt), image_of(2)});
   EXPECT_EQ(prompt.certainty, Certainty::UnknownMedia);
@@ -100,7 +100,7 @@ TEST(Expand, TokensAreCertainUpToTheFirstItemOfUnknownLength) {
   EXPECT_EQ(prompt.spans, (std::vector<PlaceholderSpan>{{0, 1, 2}}));
 }
 
-TEST(Expand, APromptBeyondTheModelsLengthIsRefusedBeforeItIsBuilt) {
+TEST(Expand, TooLongPromptIsRefusedBeforeItIsBuilt) {
   const std::vector<TokenId> rendered{1, kImage, 2};
   const std::vector<MediaItem> fits{image_of(kTokensMax - 2)};
   const std::vector<MediaItem> one_more{image_of(kTokensMax - 1)};
@@ -115,7 +115,7 @@ TEST(Expand, APromptBeyondTheModelsLengthIsRefusedBeforeItIsBuilt) {
   EXPECT_FALSE(expand({rendered, 2}, fits, kPlaceholders).ok());
 }
 
-// A second, plain implementation: split at the placeholders and join again.
+// A second implementation, as plain as possible: split at the placeholders and join again.
 TEST(Expand, RandomPromptsAgreeWithAPlainImplementation) {
   Rng rng(11);
   for (int round = 0; round < 2000; ++round) {

@@ -17,7 +17,7 @@ std::uint32_t tokens(const std::string& model, ImageSize size) {
   return count.ok() ? count->tokens : 0;
 }
 
-TEST(ImageTokens, CountsAreThoseOfTheEngine) {
+TEST(ImageTokens, CountsEqualTheEngines) {
   const std::pair<const char*, const char*> families[] = {{"qwen2-vl-12845056", "qwen2-vl"},
                                                           {"qwen2-vl-1003520", "tiny-qwen2-vl"},
                                                           {"qwen2.5-vl", "qwen2_5-vl"},
@@ -30,7 +30,7 @@ TEST(ImageTokens, CountsAreThoseOfTheEngine) {
   }
 }
 
-TEST(ImageTokens, WellKnownSizes) {
+TEST(ImageTokens, CountsWellKnownSizes) {
   EXPECT_EQ(tokens("qwen2-vl", {1920, 1080}), 2691U);
   EXPECT_EQ(tokens("qwen2-vl", {4032, 3024}), 15552U);
   EXPECT_EQ(tokens("tiny-qwen2-vl", {4032, 3024}), 1230U);
@@ -38,8 +38,8 @@ TEST(ImageTokens, WellKnownSizes) {
   EXPECT_EQ(tokens("qwen3-vl", {336, 336}), 100U);
 }
 
-// A side below half a unit rounds to nothing, so the lower area limit decides.
-TEST(ImageTokens, VeryThinPicturesGrowByTheLowerLimit) {
+// A side below half a unit rounds to 0. The lower area limit then decides.
+TEST(ImageTokens, VeryThinImagesGrowByTheLowerLimit) {
   EXPECT_EQ(tokens("qwen2-vl", {1, 200}), 29U);
   EXPECT_EQ(tokens("qwen2-vl", {200, 1}), 29U);
 }
@@ -64,7 +64,7 @@ TEST(ImageTokens, SidesMoreThanTwoHundredTimesApartAreRefused) {
   EXPECT_FALSE(count_image_tokens(profile, {0, 10}).ok());
 }
 
-TEST(ImageTokens, APictureThatCannotBeCountedExactlyIsRefused) {
+TEST(ImageTokens, ImageBeyondExactCountingIsRefused) {
   ModelProfile profile = golden::profile_of("qwen2-vl");
   EXPECT_TRUE(count_image_tokens(profile, {94'906'265, 94'906'265}).ok());
   const auto refused = count_image_tokens(profile, {94'906'266, 94'906'266});

@@ -30,7 +30,7 @@ std::string refusal(const ModelFiles& files) {
   return profile.ok() ? "accepted" : profile.error().message;
 }
 
-TEST(ModelDirectory, TheDirectoriesOfTheTestsAreUnderstood) {
+TEST(ModelDirectory, ReadsTheDirectoriesOfTheTests) {
   const ModelProfile qwen2 = golden::profile_of("qwen2-vl");
   EXPECT_EQ(qwen2.family, ModelFamily::Qwen2Vl);
   EXPECT_EQ(qwen2.placeholders.image, 151655U);
@@ -66,8 +66,8 @@ TEST(ModelDirectory, PixelLimitsComeInSeveralForms) {
             (Limits{100, 2000}));
 }
 
-// One class of transformers serves all of them, and knows nothing of the model.
-TEST(ModelDirectory, WhereAFileIsSilentEveryFamilyHasTheDefaultsOfTheImageProcessorsClass) {
+// One class of transformers serves all families, and has the same defaults for each.
+TEST(ModelDirectory, MissingSettingsGetTheDefaultsOfTheClass) {
   for (const std::string type : {"qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe"}) {
     ModelFiles files = vision_files("{}");
     files.config = R"({"model_type":")" + type + R"(","image_token_id":7})";
@@ -78,7 +78,7 @@ TEST(ModelDirectory, WhereAFileIsSilentEveryFamilyHasTheDefaultsOfTheImageProces
   }
 }
 
-TEST(ModelDirectory, AnImageProcessorNestedInTheProcessorConfigWins) {
+TEST(ModelDirectory, NestedImageProcessorHasPriority) {
   ModelFiles files = vision_files(R"({"max_pixels":4000})");
   files.processor = R"({"processor_class":"P"})";
   EXPECT_EQ(parsed(files).image_rule.pixels_max, 4000U);

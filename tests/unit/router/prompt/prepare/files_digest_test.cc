@@ -42,14 +42,14 @@ class ModelCopy {
   fs::path path_;
 };
 
-TEST(FilesDigest, IsThatOfTheContentsWhereverTheyLie) {
+TEST(FilesDigest, DependsOnContentsAndNotOnTheirPlace) {
   const ModelCopy copy("place");
   const std::string digest = digest_of(copy.path());
   EXPECT_EQ(digest.size(), 64U);
   EXPECT_EQ(digest, digest_of(test::in_build("models/tiny-qwen2-vl")));
 }
 
-TEST(FilesDigest, IsAnotherAfterAByteMoreInAnyFileThatIsRead) {
+TEST(FilesDigest, ChangesWithEveryFileThatIsRead) {
   const std::string before = digest_of(test::in_build("models/tiny-qwen2-vl"));
   for (const std::string_view file :
        {model::kConfigFile, model::kTokenizerFile, model::kTokenizerConfigFile,
@@ -61,7 +61,7 @@ TEST(FilesDigest, IsAnotherAfterAByteMoreInAnyFileThatIsRead) {
   }
 }
 
-TEST(FilesDigest, IsAnotherWhereAFileIsThereThatWasNot) {
+TEST(FilesDigest, ChangesWithAnAdditionalFile) {
   const ModelCopy copy("more");
   const std::string before = digest_of(copy.path());
   ASSERT_FALSE(fs::exists(copy.path() / model::kTemplateJsonFile));
@@ -69,7 +69,7 @@ TEST(FilesDigest, IsAnotherWhereAFileIsThereThatWasNot) {
   EXPECT_NE(digest_of(copy.path()), before);
 }
 
-TEST(FilesDigest, LeavesWeightsAside) {
+TEST(FilesDigest, IgnoresTheWeights) {
   const ModelCopy copy("weights");
   const std::string before = digest_of(copy.path());
   copy.append("model.safetensors", "weights");

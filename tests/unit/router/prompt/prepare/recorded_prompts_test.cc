@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// The bodies that real clients sent to a real engine, through our own parser, media reader,
-// template, tokenizer and expansion: the tokens must be the engine's, and the prediction made from
-// them and from the engine's events must be its cached_tokens.
+// Sends the recorded bodies of real clients through the router's parser, media reader, template,
+// tokenizer and expansion. The tokens must equal those of the engine that got the bodies. The
+// prediction from these tokens and the engine's events must equal its cached_tokens.
 
 #include <fstream>
 #include <iterator>
@@ -35,7 +35,7 @@ const LoadedModel& tiny_model() {
   return *model;
 }
 
-// The recorded media server served this one picture under all its URLs.
+// The recorded media server returned this one image for all its URLs.
 std::shared_ptr<const Bytes> served_picture() {
   std::ifstream stream(test::in_sources("tests/data/images/b_224x168.png"), std::ios::binary);
   const std::string content((std::istreambuf_iterator<char>(stream)), {});
@@ -62,8 +62,8 @@ const CapturedPrompt* recorded_prompt(const CapturedSession& session, std::int64
   return nullptr;
 }
 
-// The spans under the engine's identifiers, since these sessions were recorded without the
-// router's; where none are recorded our own serve.
+// Returns the spans with the identifiers of the engine, because the sessions were recorded without
+// the router's. If no identifiers were recorded, the router's are used.
 std::vector<keys::MediaSpan> spans_of(const Prepared& ours, const CapturedPrompt* recorded) {
   std::vector<keys::MediaSpan> spans;
   for (std::size_t i = 0; i < ours.prompt.spans.size(); ++i) {
@@ -91,14 +91,14 @@ struct Outcome {
   std::size_t compared = 0;
   std::set<std::int64_t> refused;    // uuid without bytes: the router needs the bytes
   std::set<std::int64_t> uncounted;  // kwargs that change the prompt: no overlap is claimed
-  std::set<std::int64_t> differing;  // tokens or spans that are not the engine's
+  std::set<std::int64_t> differing;  // tokens or spans that differ from the engine's
   std::set<std::int64_t> over;
   std::set<std::int64_t> under;
 };
 
 void run_exchange(const CapturedSession& session, const CapturedExchange& exchange,
                   Playback& playback, Outcome& outcome) {
-  // As vLLM up to 0.23 does; later ones tell the count in all of these exchanges.
+  // vLLM up to 0.23 does this. Later releases report the count in all of these exchanges.
   constexpr bool leaves_zero_out = true;
   const std::int64_t n = *exchange.n;
   SCOPED_TRACE(session.name + " n=" + std::to_string(n) + " " + exchange.scenario);
@@ -137,10 +137,10 @@ struct SessionCase {
   std::size_t want_compared;
   std::set<std::int64_t> want_refused;
   std::set<std::int64_t> want_uncounted;
-  // The client's uuid named other bytes, so the engine answered from the picture it had under that
-  // name: why the router never passes a client's uuid on.
+  // The client's uuid named other bytes. The engine therefore answered from the image that it had
+  // under this name. This is the reason why the router never forwards a client's uuid.
   std::set<std::int64_t> want_differing;
-  std::set<std::int64_t> want_over;  // the engine had forgotten more than it had announced
+  std::set<std::int64_t> want_over;  // the engine had evicted more than it had announced
 };
 
 void PrintTo(const SessionCase& test, std::ostream* out) { *out << test.session; }
@@ -192,9 +192,9 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// Two data-parallel ranks are two caches with events of their own; the label says which one a
-// request was sent to; without one the engine chose, and no rank held anything of those prompts.
-// The engine named the picture by the client's uuid.
+// Two data-parallel ranks are two caches with their own events. The label names the rank of a
+// request. Without a label the engine chose the rank, and no rank held these prompts. The engine
+// named the image by the client's uuid.
 TEST(RecordedPrompts, EachDataParallelRankIsACacheOfItsOwn) {
   const CapturedSession session = test::load_capture("qwen2vl-dp2");
   Playback rank0(session.messages, {.id = CacheId{1}, .model = "tiny"});

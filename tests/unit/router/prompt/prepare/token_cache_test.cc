@@ -39,7 +39,7 @@ Tokens plain(std::string_view text) {
   return tokens;
 }
 
-// A cache with what it counts.
+// A cache with its metrics.
 struct Cached {
   explicit Cached(std::uint64_t bytes_max) : cache(qwen(), {.bytes_max = bytes_max}, metrics) {}
 
@@ -50,7 +50,7 @@ struct Cached {
     return tokens;
   }
 
-  // A metric's value by its line's beginning.
+  // Returns the value of a metric by the beginning of its line.
   [[nodiscard]] double metric(const std::string& name) const {
     std::istringstream lines(metrics.scrape());
     for (std::string line; std::getline(lines, line);) {
@@ -71,7 +71,7 @@ struct Cached {
   TokenCache cache;
 };
 
-// Words, marks, contractions, blanks in runs, several scripts, added tokens and parts of them.
+// Words, marks, contractions, runs of blanks, several scripts, added tokens and parts of them.
 std::string random_text(Rng& rng, std::size_t size) {
   static constexpr std::string_view kParts[] = {
       " the",       " of",   "tion",    "don't",  "'s",           "'RE",    "\n",
@@ -134,8 +134,7 @@ TEST(TokenCache, GivesTheIdsOfTheTokenizerWhileItEvicts) {
   EXPECT_GT(cached.bytes(), (1U << 20U) * 3 / 4);
 }
 
-// Texts whose ids are few or many for their size: runs, words without a break, marks that NFC
-// joins.
+// Texts with few or many ids for their size: runs, words without a break, marks that NFC joins.
 std::vector<std::string> texts_without_a_break() {
   std::vector<std::string> texts;
   for (const char* part : {"a", " ", "\n", "=", "1", "\u4F60", "e\u0301", "\u1112\u1161\u11AB",
@@ -147,7 +146,7 @@ std::vector<std::string> texts_without_a_break() {
   return texts;
 }
 
-TEST(TokenCache, RefusesExactlyWhatHasMoreTokensThanAllowed) {
+TEST(TokenCache, RefusesExactlyTextsAboveTheLimit) {
   Rng rng(12);
   std::vector<std::string> texts = texts_without_a_break();
   for (int i = 0; i < 10; ++i) texts.push_back(random_text(rng, rng.below(50'000) + 1));
@@ -177,12 +176,12 @@ TEST(TokenCache, DoesNotTokenizeAWordThatCannotFit) {
     const auto fits = cached.cache.encode(text, {.tokens_max = 100}, tokens);
     ASSERT_TRUE(fits.ok());
     EXPECT_FALSE(*fits);
-    // Tokenized at most up to the limit, in pieces.
+    // At most the limit is tokenized, in pieces.
     EXPECT_LE(tokens.size(), 100 + tokenizer::Pieces::kBytes) << text.substr(0, 20);
   }
 }
 
-TEST(TokenCache, EndsWhenNobodyWaits) {
+TEST(TokenCache, EndsWhenTheClientHasLeft) {
   Cached cached(kRoomyBytes);
   std::stop_source left;
   left.request_stop();
@@ -193,7 +192,7 @@ TEST(TokenCache, EndsWhenNobodyWaits) {
   EXPECT_EQ(fits.error().code, ErrorCode::Cancelled);
 }
 
-TEST(TokenCache, RefusesWhatTheTokenizerRefuses) {
+TEST(TokenCache, RefusesTheSameTextsAsTheTokenizer) {
   for (const std::uint64_t bytes_max : {std::uint64_t{0}, kRoomyBytes}) {
     Cached cached(bytes_max);
     Tokens tokens;
@@ -202,7 +201,7 @@ TEST(TokenCache, RefusesWhatTheTokenizerRefuses) {
   }
 }
 
-TEST(TokenCache, ATextThatGrewIsTokenizedFromItsLastPieceOn) {
+TEST(TokenCache, GrownTextIsTokenizedFromItsLastPiece) {
   Cached cached(kRoomyBytes);
   Rng rng(5);
   const std::string text = words(rng, 100'000);
@@ -216,7 +215,7 @@ TEST(TokenCache, ATextThatGrewIsTokenizedFromItsLastPieceOn) {
             static_cast<double>(text.size() + longer.size()));
 }
 
-TEST(TokenCache, AMessageIsKnownWhereverItStands) {
+TEST(TokenCache, MessageIsFoundAtAnyPlace) {
   Cached cached(kRoomyBytes);
   Rng rng(6);
   const std::string message = "<|im_start|>tool" + words(rng, 20'000) + "<|im_end|>";
@@ -236,7 +235,7 @@ TEST(TokenCache, KeepsNothingWithoutRoom) {
   EXPECT_EQ(cached.bytes(), 0);
 }
 
-TEST(TokenCache, OneTextTakesAtMostItsShareOfTheRoom) {
+TEST(TokenCache, OneTextTakesAtMostItsShare) {
   Cached cached(kRoomyBytes);
   Rng rng(8);
   const std::string text = words(rng, 4U << 20U);
@@ -245,7 +244,7 @@ TEST(TokenCache, OneTextTakesAtMostItsShareOfTheRoom) {
   EXPECT_GT(cached.bytes(), kRoomyBytes / 64);
 }
 
-TEST(TokenCache, TextsThatComeOnceDoNotPushOutOnesThatComeAgain) {
+TEST(TokenCache, NewTextsDoNotEvictRepeatedTexts) {
   Cached cached(4U << 20U);
   Rng rng(9);
   const std::string ours = words(rng, 50'000);
@@ -258,7 +257,7 @@ TEST(TokenCache, TextsThatComeOnceDoNotPushOutOnesThatComeAgain) {
   EXPECT_GT(cached.hit_bytes() - hits, 45'000);
 }
 
-TEST(TokenCache, TextsThatAreAskedForNoMoreGoInTheEnd) {
+TEST(TokenCache, UnusedTextsAreEvictedInTheEnd) {
   Cached cached(4U << 20U);
   Rng rng(10);
   const std::string old = words(rng, 50'000);

@@ -36,7 +36,7 @@ openai::ApiRequest parsed(std::string body) {
   return std::move(request).value();
 }
 
-// Least and greatest weight in many draws.
+// The least and the greatest weight of many draws.
 struct Weights {
   std::size_t least = SIZE_MAX;
   std::size_t greatest = 0;
@@ -52,28 +52,28 @@ Weights parse_weights(std::string_view body) {
   return weights;
 }
 
-TEST(ParseWeight, AnImageOfAMegabyteWithAShortQuestionStaysOnItsThread) {
+TEST(ParseWeight, LargeImageWithAShortQuestionStaysOnItsThread) {
   const std::string body = chat(image_part(kMiB) + "," + text_part("What is this?"));
   EXPECT_LE(parse_weights(body).greatest, kInlineWeightMax);
 }
 
-TEST(ParseWeight, DenseJsonOfAMegabyteGoesElsewhereWhereverOneLooks) {
+TEST(ParseWeight, DenseJsonLeavesItsThreadForEveryDraw) {
   for (const std::string_view dense : {"1,", "[],", "{\"a\":{}},", "\\n", "\\u00e9", "a word, "}) {
     const Weights weights = parse_weights(repeated(dense, kMiB));
     EXPECT_GE(weights.least, 2 * (kMiB - kMiB / 96)) << dense;
   }
 }
 
-TEST(ParseWeight, DenseJsonBesideAnImageIsSeenByItsShare) {
-  // A fifth of the body: 256 KiB of numbers cost 7 ms, and no draw may miss them.
+TEST(ParseWeight, DenseJsonBesideAnImageCountsByItsShare) {
+  // This is a fifth of the body. 256 KiB of numbers cost 7 ms, and no draw may miss them.
   const std::string body = chat(image_part(kMiB)) + repeated("1,", kMiB / 4);
   const Weights weights = parse_weights(body);
   EXPECT_GT(weights.least, kInlineWeightMax);
   EXPECT_LT(weights.greatest, kMiB);
 }
 
-TEST(ParseWeight, LooksFallOnOtherPlacesWithEveryDraw) {
-  // One byte in 4 KiB is no base64: how many looks meet one must depend on the draw.
+TEST(ParseWeight, EveryDrawLooksAtOtherPlaces) {
+  // One byte in 4 KiB is no base64. The number of looks that find one must depend on the draw.
   std::string body = repeated("A", kMiB);
   for (std::size_t at = 0; at < body.size(); at += 4096) body[at] = ',';
   const Weights weights = parse_weights(body);
@@ -94,19 +94,19 @@ TEST(PrepareWeight, TextWeighsItsBytesAndAnImageFarLess) {
   EXPECT_LE(prepare_weight(image, {nullptr}), kInlineWeightMax);
 }
 
-TEST(PrepareWeight, HostileTextOfAMillisecondGoesElsewhere) {
-  // Words that no vocabulary has cost up to 300 ns a byte, a unit is 16 ns.
+TEST(PrepareWeight, HostileTextLeavesItsThread) {
+  // Words that no vocabulary has cost up to 300 ns per byte. A unit is 16 ns.
   const openai::ApiRequest text = parsed(chat(text_part(std::string(3'400, 'a'))));
   EXPECT_GT(prepare_weight(text, {nullptr}), kInlineWeightMax);
 }
 
-TEST(PrepareWeight, LongTextBesideAnImageGoesElsewhere) {
+TEST(PrepareWeight, LongTextBesideAnImageLeavesItsThread) {
   const openai::ApiRequest request =
       parsed(chat(image_part(100) + "," + text_part(std::string(kInlineWeightMax, 'a'))));
   EXPECT_GT(prepare_weight(request, {nullptr}), kInlineWeightMax);
 }
 
-TEST(PrepareWeight, ThreeSmallImagesGoElsewhereBecauseTheirHeadersMayHoldCompressedText) {
+TEST(PrepareWeight, ThreeSmallImagesLeaveTheirThread) {
   const std::string two = image_part(100) + "," + image_part(100);
   EXPECT_LE(prepare_weight(parsed(chat(two)), {nullptr, nullptr}), kInlineWeightMax);
   const openai::ApiRequest three = parsed(chat(two + "," + image_part(100)));

@@ -10,17 +10,17 @@
 
 namespace sightline::tokenizer {
 
-// An unpacked file of tests/data/tokenizers.
+// Reads an unpacked file of tests/data/tokenizers.
 std::string read_test_file(std::string_view name);
 
-// The tokenizer "qwen3" or "qwen2_5"; loaded once per process.
+// Returns the tokenizer "qwen3" or "qwen2_5". Each is loaded once per process.
 const Tokenizer& test_tokenizer(std::string_view family);
 
-// A complete tokenizer.json with the 256 bytes (ids 0 to 255), "ab" (256) and the added token
-// "<x>" (257).
+// Returns a complete tokenizer.json with the 256 bytes (ids 0 to 255), "ab" (256) and the added
+// token "<x>" (257).
 std::string small_model_file();
 
-// The ids of text; the test fails if it is refused.
+// Returns the ids of a text. If the tokenizer rejects it, the test fails.
 std::vector<TokenId> ids_of(const Tokenizer& tokenizer, std::string_view text);
 
 }  // namespace sightline::tokenizer

@@ -48,7 +48,7 @@ TEST(MergeTable, EveryWordOfOneByteIsItsToken) {
   }
 }
 
-// Sizes around 16, 32 and 64 cross from one block of keys to the next and to the heap.
+// Sizes around 16, 32 and 64 pass from one block of keys to the next, and to the heap.
 TEST(MergeTable, WordsOfEverySizeMergeAsTheTextualMergesDo) {
   constexpr std::string_view kAlphabets[] = {"a", "ab", " ", "etaoinshr", "=-", "\xE4\xBD\xA0\xA5"};
   Rng rng(1);
@@ -66,9 +66,9 @@ TEST(MergeTable, RefusesAPairThatOccursTwice) {
   EXPECT_FALSE(MergeTable::create(qwen3_file().vocabulary, merges).has_value());
 }
 
-// Steps that grow with the square of the size would be half a billion of a thousand: the test would
-// run into its time limit.
-TEST(MergeTable, AWordOfAMillionTimesOneLetterTakesNoSquareOfThat) {
+// In quadratic time this word would need half a million million steps. The test would exceed its
+// time limit.
+TEST(MergeTable, LongWordOfOneLetterIsNotQuadratic) {
   constexpr std::size_t kSize = 1U << 20U;
   for (const char letter : {'a', ' '}) {
     std::size_t bytes = 0;
@@ -99,11 +99,11 @@ std::string random_ideographs(Rng& rng, std::uint32_t size) {
   return word;
 }
 
-TEST(WordCuts, PartsMergeToWhatTheWholeMergesTo) {
+TEST(WordCuts, PartsGiveTheIdsOfTheWhole) {
   Rng rng(2);
   std::size_t cuts_made = 0;
   for (int round = 0; round < 20'000; ++round) {
-    // A space or a letter in front, as words have.
+    // Words begin with a blank or a letter.
     const std::string word =
         (round % 3 == 0 ? " " : "") + random_ideographs(rng, 2 + rng.below(12));
     std::vector<TokenId> ids;
@@ -119,7 +119,7 @@ TEST(WordCuts, PartsMergeToWhatTheWholeMergesTo) {
   EXPECT_GT(cuts_made, 20'000U);
 }
 
-// Two neighbours inside any token, or a part of one, must not be parted.
+// Two neighbours inside of a token, or a part of one, must not be separated.
 TEST(WordCuts, NoTokenIsCut) {
   for (const Merge& merge : qwen3_file().merges) {
     const std::string_view token = qwen3_file().vocabulary.content_of(merge.result);

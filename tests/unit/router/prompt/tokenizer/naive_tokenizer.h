@@ -13,19 +13,19 @@
 
 namespace sightline::tokenizer {
 
-// The obvious way from text to ids, to compare with: the file's own regular expression run by
-// PCRE2, merges looked up as text in the file's byte alphabet, NFC by ICU over the whole stretch.
-// Knows Unicode up to 9.0 as the module under test does; newer characters may differ.
+// The plainest way from text to ids, for comparison. It runs the file's own regular expression with
+// PCRE2. It looks merges up as text in the file's byte alphabet. ICU makes NFC of the whole
+// stretch. It has Unicode up to 9.0, as the tested module has. Newer characters may differ.
 class NaiveTokenizer {
  public:
-  // tokenizer_json is one of tests/data/tokenizers.
+  // tokenizer_json is a file of tests/data/tokenizers.
   explicit NaiveTokenizer(const std::string& tokenizer_json);
   ~NaiveTokenizer();
 
   std::vector<TokenId> encode(std::string_view text) const;
-  // The ends of the words of text, by the regular expression alone.
+  // Returns the ends of the words of a text, by the regular expression alone.
   std::vector<std::uint32_t> word_ends(std::string_view text) const;
-  // Byte-pair encoding of one word.
+  // Encodes one word by byte-pair encoding.
   std::vector<TokenId> encode_word(std::string_view word) const;
 
  private:

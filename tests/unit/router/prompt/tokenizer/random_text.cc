@@ -110,7 +110,7 @@ bool is_known(std::uint32_t code_point) {
   const auto c = static_cast<UChar32>(code_point);
   UVersionInfo age;
   u_charAge(c, age);
-  // U+180E is white space for PCRE2 and in no range above.
+  // U+180E is white space for PCRE2, and is in no range above.
   return u_isdefined(c) != 0 && age[0] <= 9;
 }
 

@@ -8,9 +8,9 @@
 
 namespace sightline::tokenizer {
 
-// A text of up to pieces_max pieces that are likely to meet a rule: letters of several scripts,
-// combining marks, digits, blanks and newlines in runs, contractions, punctuation, emoji, added
-// tokens and parts of them. Every character is in Unicode 9.0.
+// Returns a text of up to pieces_max pieces that probably meet a rule. The pieces are letters of
+// several scripts, combining marks, digits, runs of blanks and newlines, contractions, punctuation,
+// emoji, added tokens and parts of them. Every character is in Unicode 9.0.
 std::string random_text(Rng& rng, std::uint32_t pieces_max);
 
 }  // namespace sightline::tokenizer

@@ -57,8 +57,8 @@ TEST(Scanner, ContractionsAreWordsInAnyCase) {
   EXPECT_EQ(words("x'\u017Fy"), (Words{"x", "'\u017F", "y"}));
 }
 
-// The texts of pure ASCII go through windows of 64 characters: short alphabets make every
-// combination of classes meet the border of a window.
+// Texts of pure ASCII go through windows of 64 characters. With short alphabets every combination
+// of classes meets the border of a window.
 TEST(Scanner, AsciiTextsAreCutAsTheRegularExpressionCutsThem) {
   constexpr std::string_view kAlphabets[] = {"aB1 \n\r\t.'s", " \n\t", " \n.", "a'stLlvEre ",
                                              "a ."};
@@ -73,7 +73,7 @@ TEST(Scanner, AsciiTextsAreCutAsTheRegularExpressionCutsThem) {
   }
 }
 
-TEST(Scanner, TextsOfAllScriptsAreCutAsTheRegularExpressionCutsThem) {
+TEST(Scanner, CutsTextsOfAllScriptsLikeTheRegularExpression) {
   Rng rng(2);
   for (int round = 0; round < 8000; ++round) {
     const std::string text = random_text(rng, 60);
@@ -84,14 +84,14 @@ TEST(Scanner, TextsOfAllScriptsAreCutAsTheRegularExpressionCutsThem) {
 TEST(Scanner, EveryAsciiCharacterHasTheClassOfTheRegularExpression) {
   for (char a = 0; a >= 0 && a < 127; ++a) {
     for (char b = 0; b >= 0 && b < 127; ++b) {
-      // Padding makes the window, not the single-character path, decide.
+      // The padding makes the window decide, and not the path for single characters.
       const std::string text = std::string("x ") + a + b + a + "yz.y yz.y yz";
       ASSERT_EQ(scanned(text), naive().word_ends(text)) << int{a} << ' ' << int{b};
     }
   }
 }
 
-TEST(Scanner, ASafeCutIsAWordsEndWhateverStandsAround) {
+TEST(Scanner, SafeCutIsAWordsEndInAnyText) {
   Rng rng(3);
   for (int round = 0; round < 20'000; ++round) {
     const std::string text = random_text(rng, 60);
@@ -105,7 +105,7 @@ TEST(Scanner, ASafeCutIsAWordsEndWhateverStandsAround) {
   }
 }
 
-TEST(Scanner, ASafeCutIsBehindALetterBeforeNoLetterOrBehindANumber) {
+TEST(Scanner, SafeCutFollowsALastLetterOrANumber) {
   EXPECT_EQ(next_safe_cut("ab cd", 0), 2U);
   EXPECT_EQ(next_safe_cut("ab cd", 1), 2U);
   EXPECT_EQ(next_safe_cut("ab cd", 2), 5U);
@@ -114,7 +114,7 @@ TEST(Scanner, ASafeCutIsBehindALetterBeforeNoLetterOrBehindANumber) {
   EXPECT_EQ(next_safe_cut("\u65E5\u672C\u3002\u8A9E", 0), 6U);
 }
 
-TEST(Scanner, NoCutIsSafeWhereNfcMayChangeOrJoinTheCharacters) {
+TEST(Scanner, NoCutIsSafeNearNfcChanges) {
   EXPECT_EQ(next_safe_cut("ae\u0301 b", 0), 6U);
   EXPECT_EQ(next_safe_cut("1\u0301 b", 0), 5U);
   EXPECT_EQ(next_safe_cut("\u0958.", 0), 4U);

@@ -51,7 +51,7 @@ std::vector<TokenId> ids_in(json::Value list) {
 
 class TokenizerGoldens : public testing::TestWithParam<const char*> {};
 
-TEST_P(TokenizerGoldens, AllIdsAreThoseOfTheReferenceLibrary) {
+TEST_P(TokenizerGoldens, GivesTheIdsOfTheReferenceLibrary) {
   const Tokenizer& tokenizer = test_tokenizer(GetParam());
   const auto texts = read_lines("texts.jsonl");
   const auto wants = read_lines(std::string(GetParam()) + ".jsonl");
@@ -93,8 +93,9 @@ TEST(Tokenizer, KnowsAddedAndVocabularyTokensByContent) {
   EXPECT_EQ(test_tokenizer("qwen2_5").vocabulary_size(), 151'665U);
 }
 
-TEST(Tokenizer, TheMongolianVowelSeparatorIsNoWhiteSpace) {
-  // Ids by Hugging Face tokenizers 0.23; PCRE2, behind the naive tokenizer, has it as a blank.
+TEST(Tokenizer, MongolianVowelSeparatorIsNoWhiteSpace) {
+  // The ids of Hugging Face tokenizers 0.23. PCRE2, which the naive tokenizer uses, counts it as a
+  // blank.
   const std::string_view text("\u180E<t\x03ol_call\0;>)", 17);
   EXPECT_EQ(ids_of(test_tokenizer("qwen3"), text),
             (std::vector<TokenId>{123970, 236, 27, 83, 191, 337, 13429, 188, 26, 9231}));
@@ -125,13 +126,13 @@ TEST(Tokenizer, AppendsAndLeavesIdsAloneOnError) {
   }
 }
 
-TEST(Tokenizer, RefusesAFileThatIsNotOne) {
+TEST(Tokenizer, RefusesAnInvalidFile) {
   EXPECT_EQ(Tokenizer::create("").error().code, ErrorCode::InvalidArgument);
   EXPECT_EQ(Tokenizer::create("{}").error().code, ErrorCode::InvalidArgument);
   EXPECT_EQ(Tokenizer::create("[1,2]").error().code, ErrorCode::InvalidArgument);
 }
 
-// A text of several pieces, of which some change under NFC and some hold no safe cut.
+// A text of several pieces. Some change under NFC, and some have no safe cut.
 TEST(Tokenizer, LongTextsHaveTheIdsOfTheNaiveTokenizer) {
   const Tokenizer& qwen3 = test_tokenizer("qwen3");
   const NaiveTokenizer naive(read_test_file("qwen3.tokenizer.json"));
@@ -150,7 +151,7 @@ std::string long_random_text(Rng& rng, std::size_t size) {
   return text;
 }
 
-TEST(Tokenizer, PiecesAreIndependentOfWhatStandsAround) {
+TEST(Tokenizer, PiecesAreIndependentOfTheirSurroundings) {
   const Tokenizer& qwen3 = test_tokenizer("qwen3");
   Rng rng(8);
   for (int round = 0; round < 100; ++round) {
@@ -171,7 +172,7 @@ TEST(Tokenizer, PiecesAreIndependentOfWhatStandsAround) {
   }
 }
 
-TEST(Tokenizer, WhatIsAppendedToATextChangesItsLastPieceOnly) {
+TEST(Tokenizer, AppendingChangesOnlyTheLastPiece) {
   const Tokenizer& qwen3 = test_tokenizer("qwen3");
   Rng rng(9);
   for (int round = 0; round < 100; ++round) {
@@ -198,8 +199,8 @@ TEST(Tokenizer, TextWithoutAPlaceToCutIsOnePiece) {
   EXPECT_FALSE(pieces->next());
 }
 
-// The words that the cache of a thread holds are those of one tokenizer.
-TEST(Tokenizer, TwoTokenizersInTurnOnOneThreadDoNotMixUpTheirWords) {
+// The word cache of a thread holds the words of one tokenizer.
+TEST(Tokenizer, TwoTokenizersOnOneThreadKeepTheirWords) {
   const auto small = Tokenizer::create(small_model_file());
   ASSERT_TRUE(small.ok()) << small.error().message;
   for (const std::string word : {"cabbx", "cabbages and kings and cabbages"}) {
@@ -243,8 +244,8 @@ TEST(Tokenizer, TheLowerBoundOfIdsHoldsForEveryPiece) {
   }
 }
 
-TEST(Tokenizer, TheLowerBoundOfIdsIsThatOfTheNormalisedText) {
-  // Every byte but those of "ab" is a token, so the bound is the number of ids.
+TEST(Tokenizer, LowerBoundOfIdsUsesTheNormalizedText) {
+  // Every byte is a token, except those of "ab". The bound is then the number of ids.
   const auto tokenizer = Tokenizer::create(small_model_file());
   ASSERT_TRUE(tokenizer.ok());
   for (const std::string part : {"\u1112\u1161\u11AB", "\u212A", "e\u0301", "\u4F60", "1"}) {

@@ -41,8 +41,8 @@ std::string normalized_by_icu(const std::string& text) {
   return out;
 }
 
-// Counts of one run of \p{L}, \p{N} and \s over every code point with tokenizers 0.23.3.
-TEST(CharTable, HasAsManyCharactersOfAClassAsTheReferenceLibrary) {
+// The counts of one run of \p{L}, \p{N} and \s over every code point with tokenizers 0.23.3.
+TEST(CharTable, HasTheReferenceLibrarysNumberOfCharacters) {
   std::map<CharClass, int> counts;
   for (std::uint32_t c = 0; c < kCodePoints; ++c) ++counts[class_of(c)];
   EXPECT_EQ(counts[CharClass::Letter], 141'028);
@@ -50,14 +50,14 @@ TEST(CharTable, HasAsManyCharactersOfAClassAsTheReferenceLibrary) {
   EXPECT_EQ(counts[CharClass::Blank] + counts[CharClass::Newline], 25);
 }
 
-TEST(CharTable, KnowsLettersThatCameAfterTheInstalledIcu) {
+TEST(CharTable, HasLettersNewerThanTheInstalledIcu) {
   EXPECT_EQ(class_of(0x1C89), CharClass::Letter);   // Unicode 16.0
   EXPECT_EQ(class_of(0x2EBF0), CharClass::Letter);  // Unicode 15.1
   EXPECT_EQ(class_of(0x1CCF0), CharClass::Number);  // Unicode 16.0
   EXPECT_EQ(class_of(0x2EE5E), CharClass::Other);   // not assigned
 }
 
-TEST(CharTable, ClassesAreThoseOfThePattern) {
+TEST(CharTable, ClassesFollowThePattern) {
   EXPECT_EQ(class_of('\n'), CharClass::Newline);
   EXPECT_EQ(class_of(0x2028), CharClass::Blank);
   EXPECT_EQ(class_of(0x180E), CharClass::Other);
@@ -75,14 +75,14 @@ TEST(Nfc, ComposesAndReorders) {
   EXPECT_FALSE(normalize_nfc("\u00E9 \u0928\u094D \u65E5", out));
 }
 
-// Reference library: its normalizer is of Unicode 9.0, where these marks are not known.
-TEST(Nfc, LeavesMarksAloneThatAreNewerThanUnicode9) {
+// The normalizer of the reference library has Unicode 9.0, which lacks these marks.
+TEST(Nfc, KeepsMarksNewerThanUnicode9) {
   EXPECT_EQ(normalized("a\u0301\u0898"), "\u00E1\u0898");
   EXPECT_EQ(normalized("a\u0345\u08D0"), "a\u0345\u08D0");
   EXPECT_EQ(normalized("\U00011935\U00011930"), "\U00011935\U00011930");
 }
 
-TEST(Nfc, IsThatOfTheWholeTextThoughOnlyStretchesAreLookedAt) {
+TEST(Nfc, StretchesGiveTheNfcOfTheWholeText) {
   Rng rng(1);
   for (int round = 0; round < 20'000; ++round) {
     const std::string text = random_text(rng, 40);
@@ -101,7 +101,7 @@ TEST(Nfc, LongRunsOfMarksAreSortedAsIcuSortsThem) {
   }
 }
 
-// Processor time, the shortest of three.
+// The processor time, the shortest of three.
 Duration time_to_normalize(const std::string& text) {
   Duration shortest = Duration::max();
   for (int i = 0; i < 3; ++i) {
@@ -112,8 +112,8 @@ Duration time_to_normalize(const std::string& text) {
   return shortest;
 }
 
-// The square is 1,024 times as much.
-TEST(Nfc, ARunOfMarksThatIsThirtyTwoTimesAsLongTakesNoSquareOfThat) {
+// Quadratic time would be 1,024 times as much.
+TEST(Nfc, LongRunOfMarksIsNotQuadratic) {
   for (const char* pair : {"\u0301\u0323", "\u0F73", "\u0344\u0334"}) {
     const Duration shorter = time_to_normalize("e" + repeated(pair, 5'000));
     EXPECT_LT(time_to_normalize("e" + repeated(pair, 160'000)), 180 * shorter) << pair;

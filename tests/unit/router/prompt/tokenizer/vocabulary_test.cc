@@ -40,7 +40,7 @@ AddedTokens tokens(std::vector<std::string> contents) {
   return AddedTokens(std::move(list));
 }
 
-TEST(AddedTokens, TheLeftmostMatchWinsAndThenTheLongest) {
+TEST(AddedTokens, LeftmostAndThenLongestMatchCounts) {
   const AddedTokens added = tokens({"<a>", "<a>b", "a>bcdefgh"});
   const auto match = added.find("x<a>bcdefgh", 0);
   ASSERT_TRUE(match.has_value());
@@ -49,7 +49,7 @@ TEST(AddedTokens, TheLeftmostMatchWinsAndThenTheLongest) {
   EXPECT_FALSE(added.find("x<a>bcdefg", 2).has_value());
 }
 
-TEST(AddedTokens, ATokenOfOneByteIsFoundAtTheEndToo) {
+TEST(AddedTokens, FindsOneByteTokenAtTheEnd) {
   const AddedTokens added = tokens({"#", "##"});
   EXPECT_EQ(added.find("x#", 0)->token->content, "#");
   EXPECT_EQ(added.find("x##", 0)->token->content, "##");
@@ -57,7 +57,7 @@ TEST(AddedTokens, ATokenOfOneByteIsFoundAtTheEndToo) {
   EXPECT_FALSE(tokens({}).find("x#", 0).has_value());
 }
 
-TEST(AddedTokens, MatchesAreThoseOfTryingEveryTokenEverywhere) {
+TEST(AddedTokens, MatchesEqualAPlainSearch) {
   Rng rng(1);
   for (int round = 0; round < 2000; ++round) {
     const auto word = [&rng](std::uint32_t size) {

@@ -11,7 +11,7 @@ namespace {
 
 SmallWord small(std::string_view word) { return SmallWord::of(word, word.data() + word.size()); }
 
-TEST(SmallWord, IsTheSameWhateverFollowsTheWord) {
+TEST(SmallWord, IgnoresTheTextAfterTheWord) {
   const std::string text = "abcdefghijklmnopqrstuvwxyz";
   for (std::size_t size = 1; size <= SmallWord::kSizeMax; ++size) {
     const std::string_view word = std::string_view(text).substr(0, size);
@@ -24,7 +24,7 @@ TEST(SmallWord, ZeroBytesCount) {
   EXPECT_NE(small(std::string_view("\0", 1)), small(std::string_view("\0\0", 2)));
 }
 
-TEST(WordTable, EveryWordItKnowsMergesToThatOneToken) {
+TEST(WordTable, EveryWordMergesToItsToken) {
   const auto file = parse_model_file(read_test_file("qwen3.tokenizer.json"));
   const auto merges = MergeTable::create(file->vocabulary, file->merges);
   const WordTable table(file->vocabulary, *merges);
@@ -43,7 +43,7 @@ TEST(WordTable, EveryWordItKnowsMergesToThatOneToken) {
   EXPECT_GT(found, reachable * 8 / 10);
 }
 
-TEST(WordCache, GivesBackWhatWasPutInAndNothingElse) {
+TEST(WordCache, ReturnsExactlyTheInsertedWords) {
   WordCache cache;
   const SmallWord word = small("word");
   const std::array<TokenId, 3> ids = {7, kTokenIdMax, 9};

@@ -33,7 +33,7 @@ class AgentMetricsOf : public testing::Test {
   AgentMetrics told_{metrics_};
 };
 
-TEST_F(AgentMetricsOf, AWorkerAreThoseOfItsRanksTogether) {
+TEST_F(AgentMetricsOf, WorkerMetricsSumItsRanks) {
   std::vector<StreamView> streams = {stream("w0", 0), stream("w0", 1)};
   streams[1].epoch.reset();
   streams[1].unsent = 3;
@@ -46,7 +46,7 @@ TEST_F(AgentMetricsOf, AWorkerAreThoseOfItsRanksTogether) {
   EXPECT_TRUE(has("agent_unsent_total{worker=\"w0\"} 7"));
 }
 
-TEST_F(AgentMetricsOf, CountersRiseByWhatCameSinceAlsoWhereAStreamBeganAnew) {
+TEST_F(AgentMetricsOf, CountersRiseOnAcrossANewStream) {
   std::vector<StreamView> streams = {stream("w0", 0)};
   told_.tell(streams);
   streams[0].statistics.frames = 12;

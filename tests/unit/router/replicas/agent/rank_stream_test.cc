@@ -80,7 +80,7 @@ TEST_F(RankStreamOf, NoFeedSaysWhyAndOpensNoEpoch) {
   EXPECT_EQ(stream_.view().facts.health, FeedHealth::Waiting);
 }
 
-TEST_F(RankStreamOf, ItsThreadIsToldWhenAnOperationThatWasTakenIsDue) {
+TEST_F(RankStreamOf, WakesItsThreadForADueOperation) {
   stream_.begin_feed(kFirst);
   tell(kFirst, FeedHealth::Verified);
   EXPECT_FALSE(frames_at(clock_.now()).empty());
@@ -112,7 +112,7 @@ TEST_F(RankStreamOf, AnotherFeedNeverContinuesTheEpochOfTheOneBefore) {
   EXPECT_EQ(blocks(), 1U);
 }
 
-TEST_F(RankStreamOf, WhatAnEarlierFeedStillSaysIsNotHeard) {
+TEST_F(RankStreamOf, IgnoresAnEarlierFeed) {
   stream_.begin_feed(kFirst);
   stream_.begin_feed(kSecond);
   tell(kSecond, FeedHealth::Verified);
@@ -124,7 +124,7 @@ TEST_F(RankStreamOf, WhatAnEarlierFeedStillSaysIsNotHeard) {
   EXPECT_EQ(stream_.view().facts.health, FeedHealth::Verified);
 }
 
-TEST_F(RankStreamOf, AnEngineThatBeginsAnewEndsTheEpochEvenBeforeItsFirstBlock) {
+TEST_F(RankStreamOf, RestartedEngineEndsTheEpochBeforeItsFirstBlock) {
   stream_.begin_feed(kFirst);
   tell(kFirst, FeedHealth::Verified);
   const auto first = stream_.view().epoch;
@@ -134,7 +134,7 @@ TEST_F(RankStreamOf, AnEngineThatBeginsAnewEndsTheEpochEvenBeforeItsFirstBlock) 
   EXPECT_NE(stream_.view().epoch, first);
 }
 
-TEST_F(RankStreamOf, AWishToRelearnNamesTheFeedAndWhetherItHasAReplay) {
+TEST_F(RankStreamOf, RelearnRequestNamesTheFeedAndItsReplay) {
   stream_.begin_feed(kFirst);
   tell(kFirst, FeedHealth::Verified);
   (void)stream_.turn(clock_.now());
@@ -150,7 +150,7 @@ TEST_F(RankStreamOf, AWishToRelearnNamesTheFeedAndWhetherItHasAReplay) {
   EXPECT_FALSE(stream_.turn(clock_.now()).relearn);
 }
 
-TEST_F(RankStreamOf, DrainingIsToldWithinATenthOfASecondAndStays) {
+TEST_F(RankStreamOf, PublishesDrainingWithinATenthOfASecond) {
   stream_.begin_feed(kFirst);
   tell(kFirst, FeedHealth::Verified);
   (void)stream_.turn(clock_.now());
@@ -172,14 +172,14 @@ TEST_F(RankStreamOf, DrainingEndsWithTheEngineThatWasDrained) {
   EXPECT_FALSE(stream_.view().facts.draining);
 }
 
-TEST_F(RankStreamOf, AnEngineThatWasDrainedBeforeItStartedIsOpenOnceItRuns) {
+TEST_F(RankStreamOf, EngineDrainedBeforeItsStartOpensOnceItRuns) {
   stream_.drain();
   EXPECT_TRUE(stream_.view().facts.draining);
   stream_.begin_feed(kFirst);
   EXPECT_FALSE(stream_.view().facts.draining);
 }
 
-TEST_F(RankStreamOf, DrainingGoesOnWhileTheSameEngineIsReadAtAnotherAddress) {
+TEST_F(RankStreamOf, DrainingContinuesAtTheEnginesNewAddress) {
   stream_.begin_feed(kFirst);
   stream_.drain();
   stream_.begin_feed(kSecond);

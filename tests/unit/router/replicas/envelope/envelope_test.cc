@@ -44,7 +44,7 @@ TEST(Envelope, IsRefusedWhenBytesAreMissingOrAdded) {
   EXPECT_EQ(refusal_of(sealer().open(kSubject, bytes + "x")), Refusal::WrongTag);
 }
 
-TEST(Envelope, OfAnotherVersionIsToldApartFromAForgedOne) {
+TEST(Envelope, DistinguishesAnotherVersionFromAForgery) {
   std::string bytes = sealer().seal(kSubject, "payload");
   bytes[0] = static_cast<char>(kVersion + 1);
   EXPECT_EQ(refusal_of(sealer().open(kSubject, bytes)), Refusal::OtherVersion);
@@ -53,12 +53,12 @@ TEST(Envelope, OfAnotherVersionIsToldApartFromAForgedOne) {
 TEST(Envelope, BelongsToItsSubject) {
   const std::string bytes = sealer().seal(kSubject, "payload");
   EXPECT_EQ(refusal_of(sealer().open("sl.default.default.0.kv.w1.0", bytes)), Refusal::WrongTag);
-  // Bytes that change from the subject to the payload.
+  // Bytes that move from the subject to the payload.
   const std::string shifted = sealer().seal("ab", "c");
   EXPECT_EQ(refusal_of(sealer().open("a", shifted)), Refusal::WrongTag);
 }
 
-TEST(Envelope, IsNotReadByAnyOtherKeyScopeRevisionOrModel) {
+TEST(Envelope, OpensOnlyWithItsKeyScopeRevisionAndModel) {
   const std::string bytes = sealer().seal(kSubject, "payload");
   contract::IdentityKey key = contract::development_identity_key();
   key.bytes[31] ^= 1U;
@@ -67,7 +67,7 @@ TEST(Envelope, IsNotReadByAnyOtherKeyScopeRevisionOrModel) {
       sealer({.scope = "default/other", .revision = "0", .fingerprint = "f"}),
       sealer({.scope = "default/default", .revision = "1", .fingerprint = "f"}),
       sealer({.scope = "default/default", .revision = "0", .fingerprint = "g"}),
-      // The same bytes one behind the other, parted elsewhere.
+      // The same concatenated bytes, divided at another place.
       sealer({.scope = "default/default0", .revision = "", .fingerprint = "f"}),
   };
   for (const Sealer& other : others) {

@@ -31,7 +31,7 @@ envelope::SealScope seal_scope() {
   return {.scope = "default/default", .revision = "0", .fingerprint = "f"};
 }
 
-// A stream, and an agent that it reaches over a NATS without loss or delay.
+// A stream and an agent, connected by a NATS without loss or delay.
 class FollowedStreamTest : public ::testing::Test {
  protected:
   FollowedStreamTest() {
@@ -58,7 +58,7 @@ class FollowedStreamTest : public ::testing::Test {
   void tell_all(const frames::Body& body) {
     put(stream->events_subject(), sealed(stream->events_subject(), body));
   }
-  // Asks go to the agent and its answers back, until all is said.
+  // Passes requests to the agent and its replies back, until there are no more.
   void talk() {
     stream->turn(now);
     while (!asked.empty()) {
@@ -111,7 +111,7 @@ class FollowedStreamTest : public ::testing::Test {
   std::optional<FollowedStream> stream;
 };
 
-TEST_F(FollowedStreamTest, NothingIsAskedBeforeAnswersCanBeHeardAndTheReasonIsTold) {
+TEST_F(FollowedStreamTest, RequestsNothingBeforeItsSubscriptionAndSaysWhy) {
   talk();
   EXPECT_EQ(asks, 0U);
   EXPECT_EQ(stream->deadline(), Instant::max());
@@ -123,7 +123,7 @@ TEST_F(FollowedStreamTest, NothingIsAskedBeforeAnswersCanBeHeardAndTheReasonIsTo
   EXPECT_EQ(reason(), "its agent has not answered");
 }
 
-TEST_F(FollowedStreamTest, WhatTheAgentHoldsIsInTheIndexAndCountsAsVerified) {
+TEST_F(FollowedStreamTest, AgentsBlocksAreVerifiedInTheIndex) {
   connect();
   wait(milliseconds(50));
   EXPECT_TRUE(is_verified()) << reason();
@@ -148,7 +148,7 @@ TEST_F(FollowedStreamTest, WithdrawalsStandInTheJournal) {
   EXPECT_EQ(removals.withdrawn_since(before, kCache, three), true);
 }
 
-TEST_F(FollowedStreamTest, WhatCannotBeReadIsCountedByItsReasonAndChangesNothing) {
+TEST_F(FollowedStreamTest, CountsUnreadableMessagesByReason) {
   connect();
   wait(milliseconds(50));
   const auto dropped_before = stream->status().statistics.dropped;
@@ -190,7 +190,7 @@ TEST_F(FollowedStreamTest, WhatCannotBeReadIsCountedByItsReasonAndChangesNothing
   EXPECT_EQ(held(), (Blocks{1, 2, 3, 9}));
 }
 
-TEST_F(FollowedStreamTest, AnAgentThatFallsSilentIsUnprovedAfterFiveSecondsAndForgottenAfterSixty) {
+TEST_F(FollowedStreamTest, SilentAgentIsUnverifiedAfter5sAndForgottenAfter60s) {
   connect();
   wait(milliseconds(50));
   ASSERT_TRUE(is_verified());
@@ -211,7 +211,7 @@ TEST_F(FollowedStreamTest, AnAgentThatFallsSilentIsUnprovedAfterFiveSecondsAndFo
   EXPECT_EQ(held(), (Blocks{1, 2, 3}));
 }
 
-TEST_F(FollowedStreamTest, OurOwnLossOfNatsIsNotNoticedAtOnceAndEndsWithAnEqualDigest) {
+TEST_F(FollowedStreamTest, ShortLossOfNatsEndsWithAnEqualDigest) {
   connect();
   wait(milliseconds(50));
   take(nats::Disconnected{"killed"});
@@ -230,7 +230,7 @@ TEST_F(FollowedStreamTest, OurOwnLossOfNatsIsNotNoticedAtOnceAndEndsWithAnEqualD
   EXPECT_EQ(held(), (Blocks{2, 3}));
 }
 
-TEST_F(FollowedStreamTest, WhereMessagesWereLostTheAgentIsAskedAndTheGapIsFilled) {
+TEST_F(FollowedStreamTest, LostMessagesAreRequestedFromTheAgent) {
   connect();
   wait(milliseconds(50));
   agent.publish({removal(1)}, true);
@@ -243,7 +243,7 @@ TEST_F(FollowedStreamTest, WhereMessagesWereLostTheAgentIsAskedAndTheGapIsFilled
   EXPECT_EQ(stream->status().losses, 1U);
 }
 
-TEST_F(FollowedStreamTest, TheAuditsWishGoesToTheAgentOnceAndIsThenPutOff) {
+TEST_F(FollowedStreamTest, AuditsRelearnReachesTheAgentOnce) {
   connect();
   wait(milliseconds(50));
   stream->relearn(now);
@@ -255,7 +255,7 @@ TEST_F(FollowedStreamTest, TheAuditsWishGoesToTheAgentOnceAndIsThenPutOff) {
   EXPECT_EQ(statistics.relearn_put_off, 1U);
 }
 
-TEST_F(FollowedStreamTest, AWorkersNameCannotBreakOutOfItsSubject) {
+TEST_F(FollowedStreamTest, WorkersNameCannotLeaveItsSubject) {
   for (const std::string name : {"*", ">", "a.b", "a b", "w\r\nPUB x 0\r\n", "", "%2A"}) {
     follower::FollowerSetup setup{
         .stream = {.worker = name, .rank = 0}, .reader = "r.*", .seed = 1, .options = {}};
@@ -283,7 +283,7 @@ TEST_F(FollowedStreamTest, WhatIsNotUsedIsSaidToBeSo) {
   EXPECT_FALSE(stream->take(message(frame), now));
 }
 
-TEST_F(FollowedStreamTest, AnAgentIsNotCalledDeadWhereOurOwnMessagesComeBackLate) {
+TEST_F(FollowedStreamTest, OwnLateMessagesDoNotMakeAnAgentDead) {
   connect();
   wait(milliseconds(50));
   stream->nats_fresh(now);

@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 class RoundTripTest : public ::testing::Test {
  protected:
-  // Whatever is sent comes back after so long; nothing: never.
+  // Each message comes back after `delay`. Nothing: never.
   void pass(Duration time, std::optional<Duration> delay) {
     for (const Instant end = now + time; now < end; now += milliseconds(10)) {
       const auto number = trip.turn(now);
@@ -42,7 +42,7 @@ TEST_F(RoundTripTest, WhatComesBackSoonIsFresh) {
   EXPECT_EQ(trip.taken(now), milliseconds(20));
 }
 
-TEST_F(RoundTripTest, AConstantDelayIsSeenThoughMessagesComeAllTheTime) {
+TEST_F(RoundTripTest, SeesAConstantDelayOfSteadyMessages) {
   pass(seconds(60), seconds(8));
   EXPECT_GE(age(), seconds(8));
   EXPECT_LE(age(), seconds(9) + milliseconds(20));
@@ -53,7 +53,7 @@ TEST_F(RoundTripTest, AConstantDelayIsSeenThoughMessagesComeAllTheTime) {
   EXPECT_EQ(trip.taken(now), milliseconds(20));
 }
 
-TEST_F(RoundTripTest, WhereNothingComesBackTheAgeGrowsAndWhatIsRememberedDoesNot) {
+TEST_F(RoundTripTest, AgeGrowsWithoutReturnsButMemoryDoesNot) {
   pass(seconds(1'000), std::nullopt);
   EXPECT_EQ(age(), seconds(1'000));
   EXPECT_GE(trip.taken(now), RoundTrip::kOpenMax * seconds(1) - seconds(1));

@@ -27,7 +27,7 @@ using test::PlainCache;
 using test::removal;
 using test::store;
 
-// A follower and agents that it reaches without loss or delay.
+// A follower and agents, connected without loss or delay.
 class FrameFollowerTest : public ::testing::Test {
  protected:
   FrameFollowerTest() { agent.publish({store({1, 2, 3})}, false); }
@@ -37,7 +37,7 @@ class FrameFollowerTest : public ::testing::Test {
     FollowerSetup setup{{"w0", 1}, "r0", 7, options};
     follower.emplace(std::move(setup), held, held, now);
   }
-  // What the follower asks, now and as long as the answers lead to more; with agents' answers.
+  // Passes the follower's requests and the agents' replies, as long as replies cause more requests.
   void talk() {
     for (int i = 0; i < 1'000; ++i) {
       const auto asks = follower->turn(now);
@@ -66,7 +66,8 @@ class FrameFollowerTest : public ::testing::Test {
     }
   }
   void settle() { wait(milliseconds(100)); }
-  // All that the agent sends is under way for so long. Gives the share of the time that it counts.
+  // All messages of the agent take `delay`. Returns the share of the time in which the follower is
+  // verified.
   double live_with_delay(Duration time, Duration delay) {
     int looks = 0;
     int verified = 0;

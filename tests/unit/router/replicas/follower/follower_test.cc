@@ -53,7 +53,7 @@ TEST_F(FrameFollowerTest, AnAnswerToNoOpenQuestionProvesNothing) {
   EXPECT_FALSE(follower->status().epoch);
 }
 
-TEST_F(FrameFollowerTest, FramesOfOtherEpochsAndAgentsAreDroppedAndAskedAbout) {
+TEST_F(FrameFollowerTest, DropsForeignFramesAndAsksAboutThem) {
   make();
   settle();
   auto frame = agent.publish({store({9})}, false);
@@ -93,7 +93,7 @@ TEST_F(FrameFollowerTest, ALossAtTheEndIsSeenByAQuestion) {
   EXPECT_TRUE(is_equal());
 }
 
-TEST_F(FrameFollowerTest, AGapThatTheAgentCannotFillIsFilledByADump) {
+TEST_F(FrameFollowerTest, UnfillableGapIsFilledByADump) {
   make();
   settle();
   agent.ring_max = 1;
@@ -105,7 +105,7 @@ TEST_F(FrameFollowerTest, AGapThatTheAgentCannotFillIsFilledByADump) {
   EXPECT_EQ(follower->statistics().dumps, 2U);
 }
 
-TEST_F(FrameFollowerTest, ALongGapIsFilledByRangesOneAfterTheOther) {
+TEST_F(FrameFollowerTest, FillsALongGapRangeByRange) {
   FollowerOptions options;
   options.range_frames_max = 2;
   make(options);
@@ -119,7 +119,7 @@ TEST_F(FrameFollowerTest, ALongGapIsFilledByRangesOneAfterTheOther) {
   EXPECT_EQ(follower->statistics().gaps, 1U);
 }
 
-TEST_F(FrameFollowerTest, ARefusalOfARangeThatWasNotAskedForIsDropped) {
+TEST_F(FrameFollowerTest, DropsARefusalOfAnotherRange) {
   make();
   settle();
   agent.publish({removal(1)}, false);
@@ -131,7 +131,7 @@ TEST_F(FrameFollowerTest, ARefusalOfARangeThatWasNotAskedForIsDropped) {
   EXPECT_EQ(follower->statistics().dumps, 1U);
 }
 
-TEST_F(FrameFollowerTest, FramesWaitForADumpWithinTheirLimitAndTheRestIsAGap) {
+TEST_F(FrameFollowerTest, FramesWaitForADumpWithinTheirLimit) {
   FollowerOptions options;
   options.waiting_bytes_max = 4'000;
   make(options);
@@ -169,7 +169,7 @@ TEST_F(FrameFollowerTest, ChunksAreAskedForInAWindowAndLostOnesSingly) {
   }
 }
 
-TEST_F(FrameFollowerTest, ADumpThatIsGoneOrNotAsOfferedIsAskedForAnewWithPauses) {
+TEST_F(FrameFollowerTest, RequestsAMissingOrWrongDumpAgainWithPauses) {
   make();
   is_lost = [&](const Body& answer) {
     if (std::holds_alternative<frames::Offer>(answer)) agent.forget_dumps();
@@ -184,7 +184,7 @@ TEST_F(FrameFollowerTest, ADumpThatIsGoneOrNotAsOfferedIsAskedForAnewWithPauses)
   EXPECT_TRUE(is_verified()) << reason();
 }
 
-TEST_F(FrameFollowerTest, ADumpOfWrongContentIsNotBelieved) {
+TEST_F(FrameFollowerTest, RejectsADumpOfWrongContent) {
   make();
   is_lost = [&](const Body& answer) {
     auto* offer = const_cast<frames::Offer*>(std::get_if<frames::Offer>(&answer));
@@ -219,7 +219,7 @@ TEST_F(FrameFollowerTest, AnIndexThatRefusedBlocksIsCappedAndNotDiverged) {
   EXPECT_EQ(follower->statistics().digests_capped, 2U);
 }
 
-TEST_F(FrameFollowerTest, ADumpWithoutEndIsEndedAtItsFirstBlockTooManyAndNamed) {
+TEST_F(FrameFollowerTest, EndsAnEndlessDumpAtItsFirstExtraBlock) {
   make();
   is_lost = [&](const Body& answer) {
     if (auto* offer = const_cast<frames::Offer*>(std::get_if<frames::Offer>(&answer))) {
@@ -246,7 +246,7 @@ TEST_F(FrameFollowerTest, ADumpWithoutEndIsEndedAtItsFirstBlockTooManyAndNamed) 
   EXPECT_TRUE(is_verified()) << reason();
 }
 
-TEST_F(FrameFollowerTest, ADumpOfMoreBlocksThanItsEngineHasIsNotAskedForAndNamed) {
+TEST_F(FrameFollowerTest, RefusesADumpAboveTheEnginesCapacity) {
   make();
   held.room = 2;
   wait(seconds(5), true);
@@ -259,7 +259,7 @@ TEST_F(FrameFollowerTest, ADumpOfMoreBlocksThanItsEngineHasIsNotAskedForAndNamed
   EXPECT_TRUE(is_equal());
 }
 
-TEST_F(FrameFollowerTest, WhatWasRefusedIsDumpedAgainWhenItIsAskedFor) {
+TEST_F(FrameFollowerTest, RequestsADumpForRefusedBlocks) {
   make({}, 2);
   settle();
   EXPECT_EQ(held.refused(), 1U);
@@ -291,7 +291,7 @@ TEST_F(FrameFollowerTest, TwoAgentsAreNamedUntilOneIsSilent) {
   EXPECT_EQ(held.blocks, other.cache.blocks);
 }
 
-TEST_F(FrameFollowerTest, AnAgentThatSaysItEndsIsLeftAtOnceAndNotBelievedAgain) {
+TEST_F(FrameFollowerTest, LeavesAnEndingAgentForGood) {
   make();
   settle();
   is_lost = [](const Body&) { return true; };
@@ -308,7 +308,7 @@ TEST_F(FrameFollowerTest, AnAgentThatSaysItEndsIsLeftAtOnceAndNotBelievedAgain) 
   EXPECT_EQ(follower->status().agent->name, "b");
 }
 
-TEST_F(FrameFollowerTest, AnEngineThatItsAgentDoesNotHearIsUnverifiedAtOnce) {
+TEST_F(FrameFollowerTest, EngineUnreadByItsAgentIsUnverifiedImmediately) {
   make();
   settle();
   agent.hearing = false;
@@ -361,7 +361,7 @@ TEST_F(FrameFollowerTest, AfterSilenceAnEqualDigestIsAwaited) {
   EXPECT_EQ(follower->statistics().dumps, 1U);
 }
 
-TEST_F(FrameFollowerTest, WithoutNatsNothingIsAskedAndWhenHealedAsksAreSpread) {
+TEST_F(FrameFollowerTest, PausesWithoutNatsAndSpreadsRequestsAfterwards) {
   make();
   settle();
   follower->nats_lost(now);
@@ -398,7 +398,7 @@ TEST_F(FrameFollowerTest, AskedAgainWithPausesThatGrow) {
   EXPECT_LE(count<frames::RangeAsk>(), 8U);
 }
 
-TEST_F(FrameFollowerTest, CaughtUpCountsFromTheQuestionOnceItsPositionIsApplied) {
+TEST_F(FrameFollowerTest, CaughtUpCountsFromTheAppliedQuestion) {
   make();
   settle();
   agent.caught_up_ago = milliseconds(30);
@@ -414,7 +414,7 @@ TEST_F(FrameFollowerTest, CaughtUpCountsFromTheQuestionOnceItsPositionIsApplied)
   EXPECT_EQ(follower->facts().caught_up, asked_at - milliseconds(30));
 }
 
-TEST_F(FrameFollowerTest, AWishToRelearnIsSaidOnceAndThenWithPauses) {
+TEST_F(FrameFollowerTest, SendsARelearnOnceAndThenWithPauses) {
   make();
   EXPECT_FALSE(follower->relearn(now));
   settle();
@@ -430,7 +430,7 @@ TEST_F(FrameFollowerTest, AWishToRelearnIsSaidOnceAndThenWithPauses) {
   EXPECT_LE(said, 20);
 }
 
-TEST_F(FrameFollowerTest, ANewEpochOfTheAgentIsFollowedAndTheOldOneCleared) {
+TEST_F(FrameFollowerTest, FollowsANewEpochAndClearsTheOldOne) {
   make();
   settle();
   agent.begin(3'000'000);
@@ -442,7 +442,7 @@ TEST_F(FrameFollowerTest, ANewEpochOfTheAgentIsFollowedAndTheOldOneCleared) {
   EXPECT_EQ(held.name.epoch, 3'000'000U);
 }
 
-TEST_F(FrameFollowerTest, ALateAnswerOrOfferDoesNotLeadBackToAnEpochThatIsOver) {
+TEST_F(FrameFollowerTest, LateAnswerDoesNotRestoreAnEndedEpoch) {
   make();
   settle();
   is_lost = [](const Body&) { return true; };
@@ -466,7 +466,7 @@ TEST_F(FrameFollowerTest, ALateAnswerOrOfferDoesNotLeadBackToAnEpochThatIsOver) 
   EXPECT_EQ(follower->statistics().dumps_failed, 0U);
 }
 
-TEST_F(FrameFollowerTest, AnEpochThatItsAgentNoLongerHasIsLeftAtOnce) {
+TEST_F(FrameFollowerTest, LeavesAnEpochThatTheAgentHasDropped) {
   make();
   settle();
   agent.publish({store({4})}, false);

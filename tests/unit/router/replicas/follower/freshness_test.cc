@@ -8,7 +8,7 @@
 namespace sightline::follower {
 namespace {
 
-TEST_F(FrameFollowerTest, WhatComesLateAllTheTimeIsNotBelievedHoweverMuchOfItThereIs) {
+TEST_F(FrameFollowerTest, AlwaysLateMessagesNeverVerify) {
   make();
   settle();
   live_with_delay(seconds(10), seconds(8));
@@ -16,14 +16,14 @@ TEST_F(FrameFollowerTest, WhatComesLateAllTheTimeIsNotBelievedHoweverMuchOfItThe
   EXPECT_GT(dropped(Drop::StaleAnswer), 10U);
 }
 
-TEST_F(FrameFollowerTest, WhatComesLateByLessThanTheBoundIsBelieved) {
+TEST_F(FrameFollowerTest, MessagesWithinTheDelayLimitVerify) {
   make();
   settle();
   live_with_delay(seconds(10), seconds(3));
   EXPECT_EQ(live_with_delay(seconds(60), seconds(3)), 1) << reason();
 }
 
-TEST_F(FrameFollowerTest, EachAskIsNewerThanTheOneBeforeAndNamesWhoAnsweredLast) {
+TEST_F(FrameFollowerTest, EachRequestIsNewerAndNamesTheLastAgent) {
   make();
   settle();
   agent.publish({removal(1)}, false);

@@ -43,8 +43,8 @@ struct Letter {
   Body body;
 };
 
-// Three followers and one agent, two at times, on a network that loses, repeats and delays. What
-// each epoch held at each position is written down by whoever published it.
+// Three followers and one agent, sometimes two, on a network that loses, repeats and delays
+// messages. Each publisher records what each epoch held at each position.
 class World {
  public:
   explicit World(std::uint64_t seed) : rng_(seed) {
@@ -88,7 +88,7 @@ class World {
     agents_[0].agent.ring_max = 200;
     for (std::size_t i = 0; i < kReaders; ++i) connect(i, true);
   }
-  // All followers are where the agent is, but for what is under way.
+  // Why the followers differ from the agent, apart from messages under way. Empty: they are equal.
   [[nodiscard]] std::string not_converged() const {
     const PlainAgent& agent = agents_[0].agent;
     for (std::size_t i = 0; i < kReaders; ++i) {
@@ -105,7 +105,7 @@ class World {
   [[nodiscard]] Instant now() const { return now_; }
   [[nodiscard]] const std::string& broken() const { return broken_; }
   [[nodiscard]] std::uint64_t verified_checks() const { return verified_checks_; }
-  // Of followers that are no more as well, once count_all() was called.
+  // After count_all() also of followers that have ended.
   void count_all() {
     for (const auto& reader : readers_) count(reader.follower->statistics());
   }
@@ -128,7 +128,7 @@ class World {
     if (rng_.unit() < loss_) return;
     const int copies = !is_quiet_ && rng_.below(20) == 0 ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
-      // In quiet the order is that of a connection.
+      // In quiet times messages keep their order, as on a connection.
       Duration delay = is_quiet_ ? microseconds(500) : microseconds(100 + rng_.below(3'000));
       if (rng_.unit() < late_) delay = Duration(kLateMax.count() / 1'000 * rng_.below(1'000));
       letters_.emplace(now_ + delay, Letter{reader, body});
@@ -207,7 +207,7 @@ class World {
   void start_agent() {
     ++drawn_;
     PlainAgent agent("agent " + std::to_string(drawn_), drawn_, 0);
-    // It may begin with what its engine holds already.
+    // Its engine may hold blocks at the beginning.
     if (rng_.below(2) == 0) agent.cache.apply(test::store({1, 2, 3, 4 + rng_.below(50)}));
     agent.ring_max = 1 + rng_.below(60);
     agents_.push_back({std::move(agent), now_ + milliseconds(rng_.below(1'000))});
@@ -255,7 +255,7 @@ class World {
     const std::size_t r = rng_.below(kReaders);
     Running& running = agents_[a];
     switch (rng_.below(12)) {
-      case 0:  // killed, and another one comes
+      case 0:  // it is killed, and another one starts
         end_agent(a);
         return start_agent();
       case 1:
@@ -352,7 +352,7 @@ std::uint64_t first_seed() {
   return 1 + 1'000 * static_cast<std::uint64_t>(seed);
 }
 
-TEST(FrameFollowerModel, WhatIsVerifiedIsWhatTheAgentHeldAndAfterQuietAllAreThere) {
+TEST(FrameFollowerModel, VerifiedStateIsTrueAndQuietMakesAllEqual) {
   std::uint64_t steps = 0;
   std::uint64_t verified = 0;
   std::array<std::uint64_t, kDropCount> dropped{};
@@ -382,8 +382,8 @@ TEST(FrameFollowerModel, WhatIsVerifiedIsWhatTheAgentHeldAndAfterQuietAllAreTher
   RecordProperty("steps", std::to_string(steps));
   RecordProperty("verified", std::to_string(verified));
   RecordProperty("forgotten", std::to_string(forgotten));
-  if (has_other_worlds()) return;  // what follows is sure of the first worlds alone
-  // The rules were at work: none of this is a test of nothing.
+  if (has_other_worlds()) return;  // the checks below are certain only for the first worlds
+  // The rules were at work, so the test has checked something.
   EXPECT_GT(verified, kSteps / 8);
   EXPECT_GT(contests, 3U);
   EXPECT_GT(dumps, 20U);

@@ -19,7 +19,7 @@
 
 namespace sightline::test {
 
-// A cache that takes operations, with room for so many blocks on each tier.
+// A cache that applies operations, with room for this many blocks on each tier.
 class PlainCache : public operations::OperationSink, public follower::HeldBlocks {
  public:
   explicit PlainCache(std::size_t blocks_max = SIZE_MAX) : blocks_max_(blocks_max) {}
@@ -85,7 +85,7 @@ class PlainAgent {
   PlainAgent(std::string name, std::uint64_t number, std::uint64_t epoch)
       : instance{std::move(name), number}, epoch_(epoch) {}
 
-  // What happens at the next position.
+  // The frame of the next position.
   frames::Frame publish(std::vector<operations::Operation> operations, bool with_beat) {
     for (const auto& operation : operations) cache.apply(operation);
     frames::Frame frame{.instance = instance.number,
@@ -98,7 +98,7 @@ class PlainAgent {
     while (ring_.size() > ring_max) ring_.pop_front();
     return frame;
   }
-  // Continuity is lost: what was held may be another thing now.
+  // Continuity is lost: a held block may have other content.
   void begin(std::uint64_t epoch) {
     epoch_ = epoch;
     seq_ = 0;

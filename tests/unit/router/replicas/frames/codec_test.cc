@@ -40,7 +40,7 @@ TEST(ReplicaMessages, OfAnUnknownKindAreRefused) {
   EXPECT_FALSE(decode(bytes).ok());
 }
 
-TEST(ReplicaMessages, CountsThatPromiseMoreThanFollowsAreRefusedBeforeAnyRoomIsTaken) {
+TEST(ReplicaMessages, RefusesExcessiveCountsBeforeAllocating) {
   // The count of keys is the 4 bytes in front of the last key and the flag for no beat.
   const Store store{.tier = Tier::Gpu, .parent = {}, .keys = {{1}}};
   std::string bytes = encode({{.worker = "w0"}, Frame{.operations = {store}}});
@@ -84,7 +84,7 @@ TEST(ReplicaMessages, ASentenceIsNotCutInTheMiddleOfACharacter) {
   EXPECT_EQ(std::get<Frame>(read->body).beat->trouble, std::string(kSentenceBytesMax - 1, 'x'));
 }
 
-TEST(ReplicaMessages, ASentenceIsToldUpToWhereItIsNoUtf8) {
+TEST(ReplicaMessages, CutsASentenceWhereUtf8Ends) {
   Frame frame;
   frame.beat.emplace().trouble = "plain \xff words";
   const auto read = decode(encode({{}, frame}));

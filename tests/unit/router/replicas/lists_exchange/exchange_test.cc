@@ -17,7 +17,7 @@ Own own(std::uint64_t generation, const std::string& body, std::uint64_t digest 
           std::make_shared<const std::string>(body)};
 }
 
-// Routers that hear each other at once, and a tape of all that was said.
+// Routers that receive each other's messages immediately, and a record of all messages.
 class ListsAmongRouters : public testing::Test {
  protected:
   struct Router {
@@ -40,7 +40,7 @@ class ListsAmongRouters : public testing::Test {
     return router;
   }
 
-  // All that is said is heard, until nothing is said any more.
+  // Delivers all messages until there are no more.
   void settle() {
     for (bool is_quiet = false; !is_quiet;) {
       is_quiet = true;
@@ -83,7 +83,7 @@ class ListsAmongRouters : public testing::Test {
   std::vector<std::pair<std::uint64_t, Message>> answers;
 };
 
-TEST_F(ListsAmongRouters, ARestartedOneHasTheNewestListBeforeItDoesWithout) {
+TEST_F(ListsAmongRouters, RestartedRouterGetsTheNewestListInTime) {
   add(1, own(4, "4"));
   add(2, own(5, "5"));
   Router& fresh = add(3);
@@ -145,7 +145,7 @@ TEST_F(ListsAmongRouters, MadeUpAnnouncementsBringFewQuestions) {
   EXPECT_LE(asks.size() - before, 11U);
 }
 
-TEST_F(ListsAmongRouters, ALongListComesInPartsAndLostOnesAreAskedForAgain) {
+TEST_F(ListsAmongRouters, LongListComesInPartsAndLostOnesAgain) {
   std::string body = "7";
   while (body.size() < 3 * kPartBytesMax + 5) body += " ";
   add(1, own(7, body));
@@ -153,7 +153,7 @@ TEST_F(ListsAmongRouters, ALongListComesInPartsAndLostOnesAreAskedForAgain) {
   settle();
   ASSERT_EQ(fresh.lists.size(), 1U);
   EXPECT_EQ(fresh.lists[0], body);
-  // Half of what it hears is lost.
+  // Half of its incoming messages are lost.
   Router& deaf = add(3);
   for (int i = 0; i < 200 && deaf.lists.empty(); ++i) {
     deaf.hears = i % 2 == 0;
@@ -171,7 +171,7 @@ TEST_F(ListsAmongRouters, WhatWasRecordedIsAnswerToNothing) {
   settle();
   const auto tape = answers;
   ASSERT_GE(tape.size(), 2U);
-  // The same router starts anew where no peer lives, and is told what its forerunner was told.
+  // The same router starts again without peers, and gets the list that its predecessor got.
   routers.clear();
   Router& again = routers.try_emplace(2, 2, now).first->second;
   Exchange other_draw(2, 12345, now);
@@ -201,7 +201,7 @@ TEST_F(ListsAmongRouters, ALowerOrEqualGenerationIsNotFetched) {
   EXPECT_TRUE(newer.lists.empty());
 }
 
-TEST_F(ListsAmongRouters, AForkIsToldOf) {
+TEST_F(ListsAmongRouters, ReportsAForkOfLists) {
   Router& one = add(1, own(5, "5", 111));
   add(2, own(5, "5", 222));
   settle();
@@ -209,7 +209,7 @@ TEST_F(ListsAmongRouters, AForkIsToldOf) {
   EXPECT_TRUE(one.lists.empty());
 }
 
-TEST_F(ListsAmongRouters, AGenerationThatNobodyHasDoesNotHideOneThatIsThere) {
+TEST_F(ListsAmongRouters, MissingGenerationDoesNotHideAnAvailableOne) {
   constexpr std::uint64_t kLie = ~0ULL;
   Router& late = add(1, own(4, "4"));
   Router& early = add(2, own(4, "4"));
@@ -223,7 +223,7 @@ TEST_F(ListsAmongRouters, AGenerationThatNobodyHasDoesNotHideOneThatIsThere) {
   EXPECT_EQ(late.lists, std::vector<std::string>{"6"});
 }
 
-TEST_F(ListsAmongRouters, WhereAQuestionIsLostTheNextComesSoonWhileAnotherListIsAnnounced) {
+TEST_F(ListsAmongRouters, LostQuestionRepeatsSoonForAnAnnouncedList) {
   Router& late = add(1, own(4, "4"));
   Router& early = add(2, own(4, "4"));
   pass(seconds(2));
@@ -237,7 +237,7 @@ TEST_F(ListsAmongRouters, WhereAQuestionIsLostTheNextComesSoonWhileAnotherListIs
   EXPECT_EQ(late.lists, std::vector<std::string>{"6"});
 }
 
-TEST_F(ListsAmongRouters, ARepeatedQuestionIsAnsweredOnceAndTakesNothingOfWhatOthersMayAsk) {
+TEST_F(ListsAmongRouters, RepeatedQuestionTakesNoShareOfOthers) {
   Router& router = add(1, own(5, "5"));
   settle();
   const Ask recorded{.asker = 9, .nonce = 1, .of = 1, .generation = 5, .number = 7};
@@ -282,7 +282,7 @@ TEST_F(ListsAmongRouters, QuestionsAreAnsweredUpToALimit) {
   EXPECT_GE(router.unanswered, 3300U);
 }
 
-TEST_F(ListsAmongRouters, AListThatIsLargerThanAPushMayBeIsNotFetched) {
+TEST_F(ListsAmongRouters, DoesNotFetchAListAboveThePushLimit) {
   Router& router = add(1);
   const auto turn = router.exchange.turn(now);
   ASSERT_EQ(turn.asks.size(), 1U);
@@ -291,7 +291,7 @@ TEST_F(ListsAmongRouters, AListThatIsLargerThanAPushMayBeIsNotFetched) {
   EXPECT_TRUE(router.exchange.turn(now).asks.empty());
 }
 
-TEST_F(ListsAmongRouters, PartsAreAsLongAsTheServersOfNatsLetThrough) {
+TEST_F(ListsAmongRouters, PartsFitTheLimitOfTheNatsServer) {
   const std::string body = "7 " + std::string(998, 'x');
   add(1, own(7, body)).exchange.set_part_bytes_max(100);
   add(2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// Three routers tell each other their load over a network that loses, repeats, delays and reorders
-// messages and is parted for a while; routers are killed and started again.
+// Three routers share their load over a network that loses, repeats, delays and reorders messages,
+// and is divided for a while. Routers are killed and started again.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -46,7 +46,7 @@ struct Router {
 
   std::uint64_t instance;
   Instant begun_at;
-  Instant now{};  // of the change that the book tells
+  Instant now{};  // of the book's present change
   OwnLoad own;
   OthersLoad others;
   fleet::LoadBook book{{.observer = [this](const fleet::LoadChange& c) { own.take(c, now); },
@@ -78,7 +78,7 @@ class World {
   }
   [[nodiscard]] Instant now() const { return now_; }
 
-  // Each router's view of each other is what that one has booked.
+  // Each router's view of each other router equals what that one has booked.
   void check_views() {
     for (std::size_t i = 0; i < kRouters; ++i) {
       for (std::size_t j = 0; j < kRouters; ++j) {
@@ -86,7 +86,7 @@ class World {
       }
     }
   }
-  // Nobody counts who is not there, and the books have the sum.
+  // Routers that are gone do not count, and the books have the sum.
   void check_books() {
     for (const auto& router : routers_) {
       ASSERT_EQ(router->others.sources(now_).size(), kRouters - 1);
@@ -132,7 +132,7 @@ class World {
       router.others.connected(now_);
     } else if (dice < 1'300) {
       const std::uint32_t rank = rng_.below(kRanks);
-      // Where nothing is computed, a rank is idle as soon as its requests have ended.
+      // On a rank without prefill work, the rank is idle as soon as its requests have ended.
       const std::uint64_t prefill = rank % 2 == 0 ? 1 + rng_.below(1'000) : 0;
       const fleet::Booking booking{
           .prefill_tokens = prefill, .blocks = 1 + rng_.below(60), .block_size = 16};
@@ -170,7 +170,7 @@ class World {
     ended += statistics.ended;
   }
 
-  // The truth at this moment may be told.
+  // The present value may be published.
   void note(const Router& router, std::uint32_t rank) {
     const fleet::Load load = router.cells[rank]->own(now_);
     truths_.emplace(router.instance, rank, load.in_flight, load.prefill_tokens, load.blocks);
@@ -228,7 +228,7 @@ class World {
     }
   }
 
-  // What holds at any time.
+  // The rules that hold at any time.
   void check(std::size_t i) {
     const Router& router = *routers_[i];
     std::array<fleet::Load, kRanks> sums{};
@@ -278,7 +278,7 @@ class World {
   std::array<std::unique_ptr<Router>, kRouters> routers_;
   std::multimap<Instant, Packet> network_;
   std::map<std::uint64_t, Instant> dead_;  // instance: since when
-  // Instance, rank and what it had booked there at some time.
+  // The instance, the rank, and what it had booked there at some time.
   std::set<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t>>
       truths_;
   std::array<std::uint64_t, kLeftAsideCount> left_aside_{};
@@ -288,7 +288,7 @@ void run_until(World& world, Instant end) {
   while (world.now() < end && !::testing::Test::HasFatalFailure()) world.step();
 }
 
-TEST(LoadExchange, AfterQuietEachRouterCountsWhatTheOthersHaveBookedOnceAndNobodyElse) {
+TEST(LoadExchange, QuietMakesEachRouterCountTheOthersOnce) {
   constexpr int kRounds = 25;
   constexpr int kSteps = 8'000;
   World world(20'261);
@@ -300,7 +300,7 @@ TEST(LoadExchange, AfterQuietEachRouterCountsWhatTheOthersHaveBookedOnceAndNobod
     // A snapshot each second, and a round of asking.
     run_until(world, quiet + 1'100ms);
     world.check_views();
-    // Words that were delayed and those that are gone.
+    // Delayed messages, and routers that are gone.
     run_until(world, quiet + kLatest + kSilence + 10ms);
     world.check_views();
     world.check_books();

@@ -28,7 +28,7 @@ std::vector<Message> every_message() {
 }
 
 bool is_read(const fleet::Load& load) {
-  // As they are written, amounts are at most what is read: the bytes are changed instead.
+  // The encoder limits amounts to what the decoder accepts, so the bytes are changed instead.
   return decode(encode(Told{.seq = 1, .ranks = {{.rank = {"w", 0}, .load = load}}})).ok();
 }
 
@@ -59,7 +59,7 @@ TEST(LoadMessages, OfAnUnknownKindAreRefused) {
   EXPECT_FALSE(decode(bytes).ok());
 }
 
-TEST(LoadMessages, CountsThatPromiseMoreThanFollowsAreRefusedBeforeAnyRoomIsTaken) {
+TEST(LoadMessages, RefusesExcessiveCountsBeforeAllocating) {
   std::string ranks = encode(Told{.seq = 1});
   for (std::size_t i = ranks.size() - 4; i < ranks.size(); ++i) ranks[i] = '\xff';
   EXPECT_FALSE(decode(ranks).ok());
@@ -94,7 +94,7 @@ TEST(LoadMessages, NamesThatAreNoTextAreRefused) {
   EXPECT_FALSE(decode(encode(Told{.name = "\xff", .seq = 1})).ok());
 }
 
-TEST(LoadMessages, AmountsAreToldUpToTheMostThatIsRead) {
+TEST(LoadMessages, EncoderLimitsAmountsToTheDecodersMaximum) {
   constexpr auto kLots = std::numeric_limits<std::uint64_t>::max();
   fleet::Load load{.in_flight = std::numeric_limits<std::uint32_t>::max(),
                    .prefill_tokens = kLots,

@@ -25,7 +25,7 @@ RankLoad work(const fleet::RankName& rank, std::uint32_t requests) {
 
 class OthersLoadTest : public ::testing::Test {
  protected:
-  // Makes all calls of the book that are due; gives the asks.
+  // Makes all calls to the book that are due. Returns the requests.
   std::vector<Ask> turn(Instant now) {
     auto turn = others_.turn(now);
     for (const BookCall& call : turn.calls) {
@@ -54,7 +54,7 @@ class OthersLoadTest : public ::testing::Test {
   static Told snapshot(std::uint64_t seq, std::vector<RankLoad> ranks, Part part = {}) {
     return {.instance = kOther, .name = "r2", .seq = seq, .snapshot = part, .ranks = ranks};
   }
-  // Asks all, and believes the other router.
+  // Requests all load, and accepts the other router's answer.
   void believe(std::uint64_t seq, std::vector<RankLoad> ranks) {
     turn(kStart);
     hear(answer(seq, std::move(ranks)), kStart);
@@ -73,7 +73,7 @@ class OthersLoadTest : public ::testing::Test {
   std::shared_ptr<fleet::LoadCell> other_cell_ = book_.open(kOtherRank);
 };
 
-TEST_F(OthersLoadTest, AsksAllAtOnceAndBelievesWhoeverAnswers) {
+TEST_F(OthersLoadTest, AsksAllTogetherAndAcceptsEachAnswer) {
   EXPECT_LE(others_.due(), kStart);
   EXPECT_EQ(turn(kStart), (std::vector<Ask>{{.asker = kMe, .of = 0, .nonce = 101}}));
   EXPECT_EQ(hear(answer(8, {work(kRank, 3)}), kStart), std::vector<Ask>{});
@@ -108,7 +108,7 @@ TEST_F(OthersLoadTest, WhoNeverAnswersIsAskedOnceASecondAtMost) {
   EXPECT_LE(asks, 26U);  // 50 ms apart, doubled up to a second
 }
 
-TEST_F(OthersLoadTest, AnAnswerToAnOldAskIsNotBelieved) {
+TEST_F(OthersLoadTest, RejectsAnAnswerToAnOldRequest) {
   turn(kStart);
   const Told old = answer(8, {work(kRank, 3)});
   hear(old, kStart + 3s);
@@ -116,21 +116,21 @@ TEST_F(OthersLoadTest, AnAnswerToAnOldAskIsNotBelieved) {
   EXPECT_EQ(left_aside(LeftAside::Stranger), 1U);
 }
 
-TEST_F(OthersLoadTest, AnAskThatIsSentAgainKeepsItsNumberWhileItIsYoung) {
+TEST_F(OthersLoadTest, RepeatedRequestKeepsItsNumberWhileYoung) {
   const auto first = turn(kStart);
   const auto again = hear(told(1, {}), kStart + 100ms);
   EXPECT_EQ(first, again);
   const auto later = hear(told(2, {}), kStart + 2s);
   ASSERT_EQ(later.size(), 1U);
   EXPECT_NE(later, first);
-  // The answer to the one before counts still.
+  // The answer to the previous request still counts.
   Told late = answer(3, {work(kRank, 3)});
   late.snapshot->nonces = {first.front().nonce};
   hear(late, kStart + 2s);
   EXPECT_EQ(requests(kStart + 2s), 3U);
 }
 
-TEST_F(OthersLoadTest, WhatIsToldLaterTakesThePlaceOfWhatWasToldBefore) {
+TEST_F(OthersLoadTest, LaterTotalsReplaceEarlierOnes) {
   believe(8, {work(kRank, 3), work(kOtherRank, 4)});
   hear(told(9, {work(kRank, 1)}), kStart);
   EXPECT_EQ(requests(kStart), 1U);
@@ -159,7 +159,7 @@ TEST_F(OthersLoadTest, AGapIsAskedAboutUntilASnapshotIsWhole) {
   ASSERT_EQ(asks.size(), 1U);
   EXPECT_EQ(asks[0].of, kOther);
   EXPECT_FALSE(is_whole());
-  EXPECT_EQ(requests(kStart + 100ms), 1U);  // newer than what was told before
+  EXPECT_EQ(requests(kStart + 100ms), 1U);  // newer than the published one
   EXPECT_EQ(others_.due(), kStart + 150ms);
   EXPECT_TRUE(turn(kStart + 150ms - 1ns).empty());
   EXPECT_EQ(turn(kStart + 150ms).size(), 1U);
@@ -187,7 +187,7 @@ TEST_F(OthersLoadTest, OnlyAWholeSnapshotTakesAwayWhatItDoesNotName) {
   EXPECT_EQ(others_.sources(kStart).at(0).ranks, 1U);
 }
 
-TEST_F(OthersLoadTest, ALaterPartOfAnAnswerCountsButDoesNotMakeWhole) {
+TEST_F(OthersLoadTest, LaterPartCountsButDoesNotCompleteAnAnswer) {
   turn(kStart);
   hear(answer(9, {work(kRank, 3)}, {.number = 1, .count = 2}), kStart);
   EXPECT_EQ(requests(kStart), 3U);
@@ -202,7 +202,7 @@ TEST_F(OthersLoadTest, ASilentRouterIsForgotten) {
   turn(kStart + 4s - 1ns);
   EXPECT_EQ(requests(kStart + 4s - 1ns), 3U);
   turn(kStart + 4s);
-  EXPECT_EQ(requests(kStart), 0U);  // the book itself was told
+  EXPECT_EQ(requests(kStart), 0U);  // the book was called
   EXPECT_TRUE(others_.sources(kStart + 4s).empty());
   EXPECT_EQ(others_.statistics().silent, 1U);
 }
@@ -216,7 +216,7 @@ TEST_F(OthersLoadTest, WhoComesBackAfterASilenceIsAskedFirst) {
   EXPECT_EQ(requests(back), 1U);
 }
 
-TEST_F(OthersLoadTest, WordsOfASilentRouterThatAreSentAgainDoNotBringItBack) {
+TEST_F(OthersLoadTest, ReplayedMessagesDoNotReviveASilentRouter) {
   believe(8, {work(kRank, 3)});
   hear(told(200, {work(kRank, 3)}), kStart + 1ms);
   const auto back = kStart + 4s;
@@ -232,7 +232,7 @@ TEST_F(OthersLoadTest, WordsOfASilentRouterThatAreSentAgainDoNotBringItBack) {
   EXPECT_EQ(requests(back), 1U);
 }
 
-TEST_F(OthersLoadTest, ARouterThatEndsIsForgottenAndNeverBelievedAgain) {
+TEST_F(OthersLoadTest, EndedRouterIsForgottenForGood) {
   believe(8, {work(kRank, 3)});
   others_.hear(Gone{.instance = kOther}, kStart + 1s);
   EXPECT_LE(others_.due(), kStart + 1s);
@@ -267,7 +267,7 @@ TEST_F(OthersLoadTest, OurConnectionThatIsBackMakesUsAskAll) {
   EXPECT_TRUE(is_whole());
 }
 
-TEST_F(OthersLoadTest, WordsThatAreKnownToBeMissingAreAskedForAtOnceOfEachRouter) {
+TEST_F(OthersLoadTest, RequestsMissingMessagesOfEachRouterImmediately) {
   believe(8, {work(kRank, 3)});
   others_.missed(kStart + 1s);
   EXPECT_FALSE(is_whole());
@@ -280,7 +280,7 @@ TEST_F(OthersLoadTest, WordsThatAreKnownToBeMissingAreAskedForAtOnceOfEachRouter
   EXPECT_EQ(requests(kStart + 1s), 0U);
 }
 
-TEST_F(OthersLoadTest, TakingsAreBelievedOfThoseThatAnsweredAlone) {
+TEST_F(OthersLoadTest, AcceptsTakingsOnlyOfAnsweringRouters) {
   const Taken taken{.instance = kOther, .names = {}};
   turn(kStart);
   EXPECT_FALSE(others_.hear(taken, kStart));
@@ -294,7 +294,7 @@ TEST_F(OthersLoadTest, TakingsAreBelievedOfThoseThatAnsweredAlone) {
   EXPECT_EQ(left_aside(LeftAside::Ended), 1U);
 }
 
-TEST_F(OthersLoadTest, ARankThatBeginsHereIsLoadedByTheNextSnapshot) {
+TEST_F(OthersLoadTest, NextSnapshotLoadsARankThatBeginsHere) {
   const fleet::RankName late{"late", 0};
   believe(8, {work(late, 3)});
   const auto cell = book_.open(late);
@@ -323,7 +323,7 @@ TEST(OthersLoad, MoreRoutersThanThereIsRoomForAreLeftAside) {
   EXPECT_TRUE(others.turn(kStart + 1s).asks.empty());  // asking would not make room
 }
 
-TEST(OthersLoad, MoreRanksThanThereIsRoomForAreLeftAsideAndShown) {
+TEST(OthersLoad, DropsAndShowsRanksAboveTheLimit) {
   std::uint64_t nonce = 0;
   OthersLoad others(kMe, [&] { return ++nonce; }, {.ranks_max = 3});
   others.turn(kStart);

@@ -29,7 +29,7 @@ std::vector<Told> read(const std::vector<std::string>& messages) {
 class OwnLoadTest : public ::testing::Test {
  protected:
   std::vector<Told> turn(Instant now) { return read(own_.turn(now)); }
-  // The one message that is told now.
+  // The one message due now.
   Told told(Instant now) {
     const auto all = turn(now);
     EXPECT_EQ(all.size(), 1U);
@@ -53,7 +53,7 @@ TEST_F(OwnLoadTest, BeginsWithASnapshot) {
   EXPECT_EQ(told(kStart + 1s).seq, 2U);
 }
 
-TEST_F(OwnLoadTest, EachStepOfABookingIsToldAsTheTotalOfItsRank) {
+TEST_F(OwnLoadTest, EachStepPublishesTheTotalOfItsRank) {
   turn(kStart);
   auto first = book(kStart + 100ms);
   auto second = book(kStart + 100ms);
@@ -79,7 +79,7 @@ TEST_F(OwnLoadTest, EachStepOfABookingIsToldAsTheTotalOfItsRank) {
   EXPECT_EQ(now.seq, 5U);
 }
 
-TEST_F(OwnLoadTest, TheFirstChangeIsToldAtOnceThoseBehindItTogether) {
+TEST_F(OwnLoadTest, FirstChangeIsSentImmediatelyAndLaterOnesTogether) {
   turn(kStart);
   std::vector<fleet::BookedWork> held;
   held.push_back(book(kStart + 100ms, {"a", 0}));
@@ -95,7 +95,7 @@ TEST_F(OwnLoadTest, TheFirstChangeIsToldAtOnceThoseBehindItTogether) {
   EXPECT_EQ(both.ranks[1].rank, (fleet::RankName{"b", 1}));
 }
 
-TEST_F(OwnLoadTest, AnAskIsAnsweredAtOnceWithItsNumberAndAllRanks) {
+TEST_F(OwnLoadTest, AnswersARequestWithItsNumberAndAllRanks) {
   turn(kStart);
   const auto one = book(kStart + 100ms, {"a", 0});
   const auto other = book(kStart + 100ms, {"b", 0});
@@ -109,7 +109,7 @@ TEST_F(OwnLoadTest, AnAskIsAnsweredAtOnceWithItsNumberAndAllRanks) {
   EXPECT_TRUE(told(kStart + 1'101ms).snapshot->nonces.empty());
 }
 
-TEST_F(OwnLoadTest, ASnapshotTellsWhatHasChangedSoThatNothingIsToldTwice) {
+TEST_F(OwnLoadTest, SnapshotIncludesChangesWithoutRepeatingThem) {
   turn(kStart);
   const auto work = book(kStart + 1s);
   EXPECT_EQ(told(kStart + 1s).ranks.size(), 1U);
@@ -142,7 +142,7 @@ TEST_F(OwnLoadTest, ManyAsksShareASnapshot) {
   EXPECT_EQ(own_.statistics().snapshots, 3U);
 }
 
-TEST_F(OwnLoadTest, ARankThatDoesNothingIsLeftOutOnceItsRecentWorkIsForgotten) {
+TEST_F(OwnLoadTest, LeavesOutAnIdleRankAfterItsRecentWork) {
   turn(kStart);
   book(kStart + 100ms).release();
   EXPECT_EQ(told(kStart + 1s).ranks.size(), 1U);  // computed lately
@@ -151,7 +151,7 @@ TEST_F(OwnLoadTest, ARankThatDoesNothingIsLeftOutOnceItsRecentWorkIsForgotten) {
   EXPECT_EQ(own_.ranks(), 0U);
 }
 
-TEST(OwnLoad, MessagesKeepToTheirSizeWhateverTheNames) {
+TEST(OwnLoad, MessagesKeepTheirSizeForAnyNames) {
   OwnLoad own(1, std::string(1'000, 'n'), {.message_bytes_max = kMessageBytesMin});
   constexpr std::uint32_t kRanks = 100;
   const auto name_of_rank = [](std::uint32_t i) {

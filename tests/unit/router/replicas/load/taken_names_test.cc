@@ -29,14 +29,14 @@ std::vector<Taken> read(const std::vector<std::string>& messages) {
   return all;
 }
 
-// What is told of it, as one message.
+// The names that it publishes now, as one message.
 Taken told(TakenNames& names, Again again, Instant now) {
   const auto all = read(names.tell(again, now));
   EXPECT_LE(all.size(), 1U);
   return all.empty() ? Taken{} : all[0];
 }
 
-TEST(TakenNames, AReservationThatIsTakenIsToldOnceAndEndsElsewhere) {
+TEST(TakenNames, PublishesATakenReservationThatEndsElsewhere) {
   TakenNames a(1);
   TakenNames b(2);
   EXPECT_FALSE(a.has_news());
@@ -51,7 +51,7 @@ TEST(TakenNames, AReservationThatIsTakenIsToldOnceAndEndsElsewhere) {
   EXPECT_TRUE(a.hear(message).empty()) << "our own words";
 }
 
-TEST(TakenNames, ItIsToldAgainWhileYoungAndForLongerToThoseThatAsk) {
+TEST(TakenNames, RepeatsItWhileYoungAndLongerOnRequest) {
   TakenNames a(1);
   a.take({kName}, kStart);
   EXPECT_EQ(told(a, Again::Young, kStart).names.size(), 1U);
@@ -64,7 +64,7 @@ TEST(TakenNames, ItIsToldAgainWhileYoungAndForLongerToThoseThatAsk) {
   EXPECT_EQ(a.size(), 0U);
 }
 
-TEST(TakenNames, OfTwoThatTakeItAfterEachOtherTheLaterKeepsIt) {
+TEST(TakenNames, LaterOfTwoTakersKeepsIt) {
   // Whichever has the higher instance.
   for (const std::uint64_t first_instance : {1U, 9U}) {
     TakenNames first(first_instance);
@@ -84,7 +84,7 @@ TEST(TakenNames, OfTwoThatTakeItAfterEachOtherTheLaterKeepsIt) {
   }
 }
 
-TEST(TakenNames, AHigherAttemptIsLaterWhateverWasHeard) {
+TEST(TakenNames, HigherAttemptIsAlwaysLater) {
   TakenNames a(1);
   TakenNames b(2);
   for (int i = 0; i < 5; ++i) a.take({kName}, kStart);
@@ -106,7 +106,7 @@ TEST(TakenNames, OfTwoThatTakeItAtOnceOneKeepsIt) {
   EXPECT_TRUE(b.hear(of_a).empty());
 }
 
-TEST(TakenNames, ManyNamesAreSeveralMessagesAndTheOldestGiveWayCounted) {
+TEST(TakenNames, ManyNamesFillMessagesAndTheOldestAreDropped) {
   TakenNames a(1, {.names_max = 1'000, .message_bytes_max = 4'096});
   std::vector<ReservationName> names;
   for (std::uint64_t i = 0; i < 1'500; ++i) names.push_back({"front-1", i, 2});
@@ -132,7 +132,8 @@ TEST(TakenNames, HostileTurnsDoNotOverflow) {
   EXPECT_EQ(told(a, Again::Nothing, kStart).names.at(0).turn, kTurnMax);
 }
 
-// Three routers take few names of one attempt, or the next, at random; words are lost, late, twice.
+// Three routers take few names of one attempt, or the next, at random. Messages are lost, late or
+// doubled.
 class World {
  public:
   explicit World(std::uint64_t seed) : rng_(seed) {}
@@ -156,7 +157,7 @@ class World {
       int holders = 0;
       for (const auto& held : held_) holders += held.contains(number) ? 1 : 0;
       ASSERT_LE(holders, 1) << number;
-      // Nobody's words ended it everywhere.
+      // No message ended it everywhere.
       ASSERT_EQ(holders, was_taken_.at(number) ? 1 : 0) << number;
     }
   }
@@ -217,7 +218,7 @@ TEST(TakenNames, AfterQuietEveryReservationCountsAtOneRouterExactly) {
     SCOPED_TRACE(seed);
     World world(seed);
     for (int i = 0; i < 1'500; ++i) world.step(false);
-    // The last takings are told again in the quiet.
+    // In the quiet time the last takings are published again.
     const Instant quiet = world.now();
     while (world.now() < quiet + 2s) world.step(true);
     world.check_each_counts_once();

@@ -69,7 +69,7 @@ TEST(LoadQueue, ReservationsBeyondTheLimitAreLeftOutAndCounted) {
   EXPECT_EQ(queue.take().taken_left_out, 0U);
 }
 
-TEST(LoadQueue, AClosedOneKeepsNothingAndWakesNobody) {
+TEST(LoadQueue, ClosedQueueKeepsAndWakesNothing) {
   LoadQueue queue;
   int woken = 0;
   queue.open([&] { ++woken; });
@@ -81,7 +81,7 @@ TEST(LoadQueue, AClosedOneKeepsNothingAndWakesNobody) {
   EXPECT_EQ(woken, 1);
 }
 
-TEST(LoadQueue, NoChangeOfManyThreadsIsLostHoweverOftenItIsTaken) {
+TEST(LoadQueue, LosesNoChangeOfManyThreads) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 5'000;
   const auto queue = std::make_shared<LoadQueue>();
@@ -105,7 +105,7 @@ TEST(LoadQueue, NoChangeOfManyThreadsIsLostHoweverOftenItIsTaken) {
   load::OwnLoad own(1, "r");
   const Instant now = system_clock().now();
   const auto take = [&] {
-    // Totals are never below zero: OwnLoad checks it.
+    // Totals are never below zero, which OwnLoad checks.
     for (const auto& [rank, delta] : queue->take().deltas) own.take(rank, delta, now);
   };
   while (running > 0) take();

@@ -39,7 +39,7 @@ Announcement announcement(std::uint64_t instance, const std::string& revision = 
 
 class ExchangeTest : public testing::Test {
  protected:
-  // What a process with the key announces next.
+  // Receives the next announcement of a process with the key.
   void hear(Announcement theirs, Instant now) {
     theirs.number = ++number_;
     exchange_.hear(subject_of(theirs), proven(theirs), now);
@@ -47,7 +47,7 @@ class ExchangeTest : public testing::Test {
   static std::string proven(const Announcement& theirs) {
     return encode(theirs, subject_of(theirs), sealer());
   }
-  // As it is read, but for its number.
+  // The announcement in a message, without its number.
   static Announcement read(const std::string& text) {
     EXPECT_TRUE(is_proven(text, "s.0", sealer()));
     Announcement announcement = *decode(text);
@@ -55,7 +55,7 @@ class ExchangeTest : public testing::Test {
     announcement.number = 0;
     return announcement;
   }
-  // Announcements that turns at every millisecond from..to bring.
+  // The number of announcements in the turns of each millisecond.
   std::size_t announcements(Instant from, Instant to) {
     std::size_t count = 0;
     for (Instant now = from; now < to; now += milliseconds(1)) {
@@ -75,7 +75,7 @@ TEST_F(ExchangeTest, AnnouncesAtOnceAndThenAtEachInterval) {
   EXPECT_EQ(announcements(kStart + milliseconds(1), kStart + seconds(20) + milliseconds(1)), 10U);
 }
 
-TEST_F(ExchangeTest, AnnouncesSoonAfterSomebodyJoinsOrTheConnectionIsThere) {
+TEST_F(ExchangeTest, AnnouncesSoonAfterAJoinOrAConnection) {
   exchange_.turn(kStart);
   hear(announcement(2), kStart + milliseconds(500));
   EXPECT_TRUE(exchange_.turn(kStart + milliseconds(500)).announcement);
@@ -85,7 +85,7 @@ TEST_F(ExchangeTest, AnnouncesSoonAfterSomebodyJoinsOrTheConnectionIsThere) {
   EXPECT_TRUE(exchange_.turn(kStart + milliseconds(700)).announcement);
 }
 
-TEST_F(ExchangeTest, IsNotMadeToAnnounceItselfForEachOfThousandsThatJoin) {
+TEST_F(ExchangeTest, ThousandsOfJoinsCauseFewAnnouncements) {
   std::uint64_t instance = 2;
   std::size_t count = 0;
   for (Instant now = kStart; now < kStart + seconds(1); now += milliseconds(1)) {
@@ -95,7 +95,7 @@ TEST_F(ExchangeTest, IsNotMadeToAnnounceItselfForEachOfThousandsThatJoin) {
   EXPECT_LE(count, 6U);
 }
 
-TEST_F(ExchangeTest, TellsAFewChangesOfEachIntervalAndCountsTheRest) {
+TEST_F(ExchangeTest, ReportsFewChangesPerIntervalAndCountsTheRest) {
   exchange_.turn(kStart);
   for (std::uint64_t i = 2; i < 1002; ++i) hear(announcement(i), kStart + milliseconds(1));
   EXPECT_EQ(exchange_.due(), Instant{}) << "there is something to tell";
@@ -109,7 +109,7 @@ TEST_F(ExchangeTest, TellsAFewChangesOfEachIntervalAndCountsTheRest) {
 }
 
 // A member that joins and leaves in turn makes two changes of two messages.
-TEST_F(ExchangeTest, ThatThereWereMoreChangesIsToldOnceAnIntervalHoweverManyComeOneByOne) {
+TEST_F(ExchangeTest, ReportsFurtherChangesOncePerInterval) {
   Announcement last = announcement(2);
   last.leaving = true;
   std::size_t tellings = 0;
@@ -133,7 +133,7 @@ TEST_F(ExchangeTest, ThatThereWereMoreChangesIsToldOnceAnIntervalHoweverManyCome
   EXPECT_EQ(told + left_out, 10'000U) << "none is forgotten";
 }
 
-TEST_F(ExchangeTest, LeavesAsideWhatIsMalformedOrOnASubjectThatIsNotItsOwn) {
+TEST_F(ExchangeTest, IgnoresMalformedOrMisplacedAnnouncements) {
   exchange_.hear("s.0", "{", kStart);
   exchange_.hear("s.0", encode(announcement(2, "9")), kStart);
   exchange_.hear("s.9", encode(announcement(2)), kStart);
@@ -143,7 +143,7 @@ TEST_F(ExchangeTest, LeavesAsideWhatIsMalformedOrOnASubjectThatIsNotItsOwn) {
   EXPECT_EQ(exchange_.members().all().size(), 1U) << "of another revision: named";
 }
 
-TEST_F(ExchangeTest, ReadsFewOfThoseThatProveNothingAndHearsAllOthers) {
+TEST_F(ExchangeTest, ReadsFewUnprovenAndAllProvenAnnouncements) {
   for (std::uint64_t i = 0; i < 5'000; ++i) {
     exchange_.hear("s.0", encode(announcement(1'000 + i)), kStart);
     exchange_.hear("s.0", std::string(2'000, '{'), kStart);
@@ -168,7 +168,7 @@ TEST_F(ExchangeTest, WhatIsRecordedAndComesAgainChangesNothing) {
   EXPECT_TRUE(exchange_.members().all().empty()) << "it has not been heard since";
 }
 
-TEST_F(ExchangeTest, TellsWhoFellSilentAndWhoLeft) {
+TEST_F(ExchangeTest, ReportsSilentAndLeavingMembers) {
   hear(announcement(2), kStart);
   hear(announcement(3), kStart);
   exchange_.turn(kStart);
@@ -199,14 +199,14 @@ TEST_F(ExchangeTest, AnnouncesWhatIsAnotherAndKeepsWhoItIs) {
   EXPECT_FALSE(exchange_.turn(kStart + milliseconds(1300)).announcement) << "nothing new";
 }
 
-TEST_F(ExchangeTest, SaysFarewell) {
+TEST_F(ExchangeTest, AnnouncesItsOwnLeave) {
   Announcement last = announcement(1);
   last.leaving = true;
   EXPECT_EQ(read(exchange_.farewell()), last);
 }
 
-// Processes that start, end and hear each other over a network, which may lose a fifth of the
-// messages and double another.
+// Processes that start, end and exchange announcements over a network. It may lose a fifth of the
+// messages, and double another fifth.
 class Network {
  public:
   explicit Network(std::uint64_t seed) : rng_(seed) {}

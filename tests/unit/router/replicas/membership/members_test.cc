@@ -40,7 +40,7 @@ const envelope::Sealer& sealer() {
   return sealer;
 }
 
-// Hears what a process with the key announces next.
+// Receives the next announcement of a process with the key.
 std::optional<MemberChange> hear(Members& members, Announcement theirs, Instant now) {
   static std::uint64_t number = 0;
   theirs.number = ++number;
@@ -82,7 +82,7 @@ TEST(Announcement, KeepsToItsSizeHoweverLongItsTextsAre) {
   EXPECT_TRUE(read->name.empty());
 }
 
-TEST(Announcement, KeepsToItsSizeWhateverItsTextsTakeInJson) {
+TEST(Announcement, KeepsItsSizeForAnyTexts) {
   Announcement a = mine();
   const std::string controls(100'000, '\x01');
   for (std::string* text : {&a.name, &a.scope, &a.revision, &a.model_digest, &a.served_model,
@@ -128,7 +128,7 @@ TEST(Announcement, ThatIsMalformedIsRefusedWithTheFieldsName) {
   }
 }
 
-TEST(Announcement, OfALaterReleaseMayTellMore) {
+TEST(Announcement, LaterReleaseMayAddFields) {
   std::string text = encode(mine());
   text.replace(text.size() - 1, 1, R"(,"later":{"deep":[1,2]}})");
   const auto read = decode(text);
@@ -136,7 +136,7 @@ TEST(Announcement, OfALaterReleaseMayTellMore) {
   EXPECT_EQ(*read, mine());
 }
 
-TEST(Announcement, IsProvenByItsKeyOnItsSubjectAsItWasWritten) {
+TEST(Announcement, ProofNeedsItsKeySubjectAndText) {
   const std::string text = encode(mine(), "s", sealer());
   EXPECT_TRUE(is_proven(text, "s", sealer()));
   EXPECT_EQ(*decode(text), mine());
@@ -215,7 +215,7 @@ TEST(Fitness, TakesAnUnknownBlockSizeAndACommonFrameVersion) {
   EXPECT_FALSE(why_unfit(mine(), theirs, Proof::Yes));
 }
 
-TEST(Members, AreToldOfOnceWhenTheyJoinAndWhenTheyFallSilent) {
+TEST(Members, AreReportedOnJoinAndOnSilence) {
   Members members(mine());
   const auto joined = hear(members, other(), kStart);
   ASSERT_TRUE(joined);
@@ -247,7 +247,7 @@ TEST(Members, DoNotCountOneself) {
   EXPECT_TRUE(members.all().empty());
 }
 
-TEST(Members, ThatDoNotFitAreNamedCountedAndToldOfWhenThatChanges) {
+TEST(Members, UnfitMembersAreNamedCountedAndReportedOnChange) {
   Members members(mine());
   Announcement theirs = other();
   theirs.block_size = 32;
@@ -266,7 +266,7 @@ TEST(Members, ThatDoNotFitAreNamedCountedAndToldOfWhenThatChanges) {
   EXPECT_EQ(members.fit_counts().at(static_cast<std::size_t>(Role::Agent)), 1U);
 }
 
-TEST(Members, AreComparedAnewWhenSomethingOfOursIsAnother) {
+TEST(Members, OwnChangesCompareAllMembersAgain) {
   Members members(mine());
   hear(members, other(), kStart);
   Announcement changed = mine();
@@ -277,7 +277,7 @@ TEST(Members, AreComparedAnewWhenSomethingOfOursIsAnother) {
   EXPECT_TRUE(members.set_mine(changed).empty());
 }
 
-TEST(Members, OfWhichThereAreTooManyAreCountedAndLeftOut) {
+TEST(Members, MembersAboveTheLimitAreCountedAndDropped) {
   Members members(mine(), {.members_max = 2});
   for (std::uint64_t i = 1; i <= 1000; ++i) hear(members, other(i), kStart);
   EXPECT_EQ(members.all().size(), 2U);
@@ -286,7 +286,7 @@ TEST(Members, OfWhichThereAreTooManyAreCountedAndLeftOut) {
   EXPECT_TRUE(hear(members, other(999), kStart + seconds(7)));
 }
 
-TEST(Members, ThatProveNothingAreFewAndTakeNobodysPlace) {
+TEST(Members, UnprovenMembersAreFewAndReplaceNoOther) {
   Members members(mine(), {.members_max = 4, .unproven_max = 2});
   for (std::uint64_t i = 1; i <= 1'000; ++i) members.hear(other(i), Proof::No, kStart);
   EXPECT_EQ(members.all().size(), 2U);
@@ -296,7 +296,7 @@ TEST(Members, ThatProveNothingAreFewAndTakeNobodysPlace) {
   EXPECT_EQ(members.unfit_counts().at(static_cast<std::size_t>(Difference::Proof)), 2U);
 }
 
-TEST(Members, AreNotChangedByWhoDoesNotProveToBeThem) {
+TEST(Members, UnprovenAnnouncementsChangeNoMember) {
   Members members(mine());
   hear(members, other(), kStart);
   Announcement forged = other();
@@ -307,7 +307,7 @@ TEST(Members, AreNotChangedByWhoDoesNotProveToBeThem) {
   EXPECT_FALSE(members.hear(forged, Proof::No, kStart));
   EXPECT_EQ(members.unproven_total(), 2U);
   EXPECT_FALSE(members.all().at(7).unfit);
-  // The other way round: who proves it takes the place of who does not.
+  // The reverse: a proven process replaces an unproven one.
   members.hear(other(8), Proof::No, kStart);
   ASSERT_TRUE(hear(members, other(8), kStart));
   EXPECT_FALSE(members.all().at(8).unfit);
@@ -326,7 +326,7 @@ TEST(Members, AreNotBroughtBackOrChangedByWhatWasRecorded) {
   EXPECT_FALSE(members.hear(early, Proof::Yes, kStart));
   EXPECT_EQ(members.all().at(7).told.generation, 4U);
   EXPECT_EQ(members.repeated_total(), 1U);
-  // It is killed, and falls silent; another says that it leaves.
+  // It is killed and falls silent. Another one announces that it leaves.
   ASSERT_EQ(members.expire(kStart + seconds(6)).size(), 1U);
   EXPECT_FALSE(members.hear(late, Proof::Yes, kStart + seconds(7)));
   Announcement leaving = other(8);
@@ -342,7 +342,7 @@ TEST(Members, AreNotBroughtBackOrChangedByWhatWasRecorded) {
   EXPECT_TRUE(members.hear(late, Proof::Yes, kStart + seconds(8))) << "it was only silent";
 }
 
-TEST(Members, AreShownAsJsonWhateverTheyCallThemselves) {
+TEST(Members, AreValidJsonWithAnyName) {
   Members members(mine());
   Announcement theirs = other();
   theirs.name = "\"},{\x01";

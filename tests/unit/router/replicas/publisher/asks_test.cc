@@ -29,7 +29,7 @@ using test::stored;
 using test::Stream;
 using test::verified;
 
-TEST(FramePublisher, SendsFramesAgainFromItsRingAndSaysWhenTheyAreGone) {
+TEST(FramePublisher, SendsFramesFromItsRingOrReportsThemGone) {
   PublisherOptions options;
   options.ring_bytes_max = 1'000;
   options.range_bytes_max = 400;
@@ -56,7 +56,7 @@ TEST(FramePublisher, SendsFramesAgainFromItsRingAndSaysWhenTheyAreGone) {
   EXPECT_LE(s.publisher.memory_bytes(), s.publisher.held().memory_bytes() + 1'000);
 }
 
-TEST(FramePublisher, HasEveryFrameUpToTheFirstThatLeftItsRing) {
+TEST(FramePublisher, HasAllFramesAfterThoseThatLeftItsRing) {
   PublisherOptions options;
   options.ring_bytes_max = 1'000;
   Stream s(options);
@@ -98,10 +98,10 @@ TEST(FramePublisher, AnswersAQuestionAtAPositionThatHasAllThatWasTaken) {
   EXPECT_EQ(answer.epoch, s.publisher.epoch());
   EXPECT_EQ(answer.agent, (frames::Instance{.name = "agent", .number = 77}));
   EXPECT_EQ(answer.state.digest.of(Tier::Gpu).count, 4U);
-  EXPECT_EQ(answer.caught_up_ago, 1ms);  // never less than it is
+  EXPECT_EQ(answer.caught_up_ago, 1ms);  // never younger than it is
 }
 
-TEST(FramePublisher, HasTheEngineLookedAtBeforeItAnswersAQuestionThatWantsIt) {
+TEST(FramePublisher, LooksAtTheEngineBeforeAnAnswerOnRequest) {
   Stream s;
   s.tell(verified());
   s.hear(Question{.nonce = 3, .reader = "r", .look = true});
@@ -142,7 +142,7 @@ TEST(FramePublisher, RefusesAsksOfAReaderAboveItsShareAndServesOthers) {
   EXPECT_EQ(s.sent_to("a third").size(), 1U);
 }
 
-TEST(FramePublisher, RefusesMoreToAReaderThatWasSentItsShareOfBytes) {
+TEST(FramePublisher, RefusesAReaderAboveItsShareOfBytes) {
   PublisherOptions options;
   options.readers.reply_bytes_max = 10'000;
   Stream s(options);
@@ -159,7 +159,7 @@ TEST(FramePublisher, RefusesMoreToAReaderThatWasSentItsShareOfBytes) {
   EXPECT_EQ(s.sent_to("r").size(), 1U);
 }
 
-TEST(FramePublisher, AnswersAnAskOnceHoweverOftenItIsRepeatedAndTakesNothingOfItsReadersShare) {
+TEST(FramePublisher, AnswersARepeatedRequestOnceWithoutTakingShares) {
   Stream s;
   s.tell(verified());
   const std::uint64_t epoch = *s.publisher.epoch();
@@ -205,7 +205,7 @@ TEST(FramePublisher, AnswersOnlyQuestionsThatDoNotNameItsStream) {
   EXPECT_FALSE(s.publisher.has_wish()) << "whoever recorded it does not make the engine work";
 }
 
-TEST(FramePublisher, WhatWasRecordedBeforeItsStreamTakesNothingOfAnybodysShare) {
+TEST(FramePublisher, MessagesFromBeforeItsStreamTakeNoShare) {
   Stream s;
   s.tell(verified());
   for (std::uint64_t i = 1; i <= 5'000; ++i) {
@@ -230,7 +230,7 @@ TEST(FramePublisher, SaysWhichMessagesMayNotOvertakeFrames) {
   EXPECT_FALSE(ready[3].is_in_order);
 }
 
-TEST(FramePublisher, KeepsNoMoreRepliesThanItsLimitUntilTheyAreTaken) {
+TEST(FramePublisher, KeepsRepliesUpToItsLimit) {
   PublisherOptions options;
   options.replies_bytes_max = 1'000;
   Stream s(options);
@@ -242,7 +242,7 @@ TEST(FramePublisher, KeepsNoMoreRepliesThanItsLimitUntilTheyAreTaken) {
   EXPECT_EQ(s.only<Answer>("r").nonce, 101U);
 }
 
-TEST(FramePublisher, WishesToLearnAnewOnceAndEachTimeLater) {
+TEST(FramePublisher, RequestsARelearnOnceAndAgainLater) {
   Stream s;
   s.tell(verified());
   const RelearnAsk ask{.reader = "r", .epoch = *s.publisher.epoch()};

@@ -34,7 +34,7 @@ using test::stored;
 using test::Stream;
 using test::verified;
 
-TEST(FramePublisher, SharesADumpAmongReadersAndGivesItUpAMinuteAfterItsLastUse) {
+TEST(FramePublisher, SharesADumpAndFreesItAMinuteAfterUse) {
   Stream s;
   s.take(stored(1, 5'000));
   s.tell(verified());
@@ -69,7 +69,7 @@ TEST(FramePublisher, SharesADumpAmongReadersAndGivesItUpAMinuteAfterItsLastUse) 
   EXPECT_EQ(gone.id, offer.dump);
 }
 
-TEST(FramePublisher, DumpsWhatIsHeldAtAPositionThatHasAllThatWasTaken) {
+TEST(FramePublisher, DumpsTheBlocksAtAPositionWithAllOperations) {
   Stream s;
   s.tell(verified());
   s.take(stored(1, 3));
@@ -105,7 +105,7 @@ TEST(FramePublisher, GivesUpTheOlderDumpWhenBothTakeTooMuch) {
   EXPECT_EQ(s.pulled(second, "r").blocks.size(), 1'000U);
 }
 
-TEST(FramePublisher, RobsNobodyOfADumpThatIsPulled) {
+TEST(FramePublisher, KeepsADumpThatAReaderPulls) {
   Stream s;
   s.take(stored(1, 1'000));
   s.tell(verified());
@@ -135,7 +135,7 @@ TEST(FramePublisher, RobsNobodyOfADumpThatIsPulled) {
   EXPECT_FALSE(is_there(second));
 }
 
-TEST(FramePublisher, RobsNobodyOfADumpBesideWhichThereIsNoRoomForAnother) {
+TEST(FramePublisher, KeepsADumpWithoutRoomForAnother) {
   PublisherOptions options;
   options.dump.kept_bytes_max = 10'000;
   Stream s(options);
@@ -169,7 +169,7 @@ TEST(FramePublisher, OffersNoDumpWhoseNextFrameHasLeftTheRing) {
   EXPECT_TRUE(s.publisher.is_making_dump());
 }
 
-TEST(FramePublisher, TellsThoseWhoWaitForADumpThatTheEpochIsOver) {
+TEST(FramePublisher, NotifiesWaitingReadersOfAnEndedEpoch) {
   Stream s;
   s.tell(verified());
   const std::uint64_t epoch = *s.publisher.epoch();
@@ -182,7 +182,7 @@ TEST(FramePublisher, TellsThoseWhoWaitForADumpThatTheEpochIsOver) {
   EXPECT_EQ(s.only<Gone>("r").id, epoch);
 }
 
-TEST(FramePublisher, BeginsADumpAnewWhenTooMuchChangesWhileItIsMade) {
+TEST(FramePublisher, RestartsADumpAfterTooManyChanges) {
   PublisherOptions options;
   options.dump.changed_max = 10;
   options.dump.blocks_per_step = 10;
@@ -208,7 +208,7 @@ Operation drawn_operation(Rng& rng, std::uint32_t keys) {
   return store;
 }
 
-// A router that joins in the middle of everything, asks for a dump and follows from there.
+// A router that joins at a random time, requests a dump and follows from there.
 void follow_a_history(std::uint64_t seed) {
   PublisherOptions options;
   options.payload_bytes_max = 4'096;
@@ -255,7 +255,7 @@ void follow_a_history(std::uint64_t seed) {
   EXPECT_EQ(router.blocks, cache.blocks);
 }
 
-TEST(FramePublisher, LeadsWhoeverTakesADumpAndTheFramesBehindItToWhatTheCacheHolds) {
+TEST(FramePublisher, DumpAndLaterFramesGiveTheCachesContent) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE(seed);
     follow_a_history(seed);

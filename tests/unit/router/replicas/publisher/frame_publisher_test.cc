@@ -35,7 +35,7 @@ using test::stored;
 using test::Stream;
 using test::verified;
 
-TEST(FramePublisher, OpensItsEpochOnlyOnceTheViewIsProvedAndSaysAtOnceWhatIsHeld) {
+TEST(FramePublisher, OpensItsEpochOnceVerifiedAndPublishesAllBlocks) {
   Stream s;
   s.take(stored(1, 3));
   CacheFacts facts;
@@ -110,7 +110,7 @@ TEST(FramePublisher, SplitsWhatIsLargerThanAPayloadAndKeepsTheParents) {
   EXPECT_EQ(removed, 1'000U);
 }
 
-TEST(FramePublisher, TakesAllBackWhenTheCachesEpochChangesAndBeginsAnotherEpoch) {
+TEST(FramePublisher, CacheEpochChangeStartsAnotherEpoch) {
   Stream s;
   s.tell(verified());
   s.take(stored(1));
@@ -158,7 +158,7 @@ TEST(FramePublisher, PublishesNothingAfterALossUntilTheCachesEpochChanges) {
   s.take(stored(3));
   s.hear(Question{.nonce = 2, .reader = "r"});
   const auto learning = s.only<Answer>("r").state;
-  EXPECT_FALSE(learning.hearing);  // what was told of the epoch before says nothing of this one
+  EXPECT_FALSE(learning.hearing);  // facts about the epoch before say nothing about this one
   EXPECT_EQ(learning.trouble, "replaying events");
   s.tell(verified());
   EXPECT_TRUE(s.publisher.epoch());

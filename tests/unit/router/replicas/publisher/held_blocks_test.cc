@@ -29,7 +29,7 @@ std::vector<Block> rest_of_snapshot(HeldBlocks& held) {
   return blocks;
 }
 
-TEST(HeldBlocksOfAStream, AreGivenInTheOrderOfTheirFirstStoreWithParentAndTiers) {
+TEST(HeldBlocksOfAStream, KeepTheirFirstStoresOrderWithParentAndTiers) {
   HeldBlocks held(10);
   held.apply(Store{.tier = Tier::Gpu, .parent = {}, .keys = {{5}, {3}}});
   held.apply(Store{.tier = Tier::Cpu, .parent = BlockKey{5}, .keys = {{3}, {4}}});
@@ -41,7 +41,7 @@ TEST(HeldBlocksOfAStream, AreGivenInTheOrderOfTheirFirstStoreWithParentAndTiers)
   EXPECT_EQ(rest_of_snapshot(held), expected);
 }
 
-TEST(HeldBlocksOfAStream, BeyondTheirLimitAreLeftOutAndSaidToBeUntilACacheIsEmptied) {
+TEST(HeldBlocksOfAStream, BlocksAboveTheLimitAreReportedUntilACacheIsEmpty) {
   HeldBlocks held(2);
   held.apply(Store{.tier = Tier::Gpu, .parent = {}, .keys = {{1}, {2}}});
   EXPECT_FALSE(held.is_capped());
@@ -58,7 +58,7 @@ TEST(HeldBlocksOfAStream, BeyondTheirLimitAreLeftOutAndSaidToBeUntilACacheIsEmpt
   EXPECT_EQ(held.digest(), CacheDigest{});
 }
 
-TEST(HeldBlocksOfAStream, OfASnapshotStayAsTheyWereWhenTheCacheIsEmptiedAndFilledAnew) {
+TEST(HeldBlocksOfAStream, SnapshotStaysUnchangedWhenTheCacheIsRefilled) {
   HeldBlocks held(10);
   held.apply(Store{.tier = Tier::Gpu, .parent = {}, .keys = {{1}, {2}, {3}}});
   held.begin_snapshot();
@@ -73,7 +73,7 @@ TEST(HeldBlocksOfAStream, OfASnapshotStayAsTheyWereWhenTheCacheIsEmptiedAndFille
   EXPECT_EQ(held.size(), 0U);
 }
 
-// What is held, as plainly as can be.
+// The held blocks in the simplest form.
 struct Model {
   std::set<std::pair<std::uint64_t, Tier>> blocks;
   CacheDigest digest;
@@ -105,7 +105,7 @@ Operation drawn_operation(Rng& rng, std::uint32_t keys, std::uint32_t clear_ever
   return store;
 }
 
-TEST(HeldBlocksOfAStream, AndTheirSnapshotsAreThoseOfANaiveModelWhateverHappensMeanwhile) {
+TEST(HeldBlocksOfAStream, BlocksAndSnapshotsEqualANaiveModel) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Rng rng(seed);
     HeldBlocks held(1'000'000);
@@ -144,7 +144,7 @@ TEST(HeldBlocksOfAStream, AndTheirSnapshotsAreThoseOfANaiveModelWhateverHappensM
   }
 }
 
-// 2,000,000 blocks: the slots and their hash table, whose parts grow at much the same time.
+// 2,000,000 blocks: the slots and their hash table, whose parts grow at about the same time.
 TEST(HeldBlocksOfAStream, TakeAtMost44BytesEach) {
   constexpr std::size_t kBlocks = 2'000'000;
   HeldBlocks held(kBlocks);

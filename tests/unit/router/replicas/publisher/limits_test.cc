@@ -32,7 +32,7 @@ TEST(FramePublisher, WritesNothingLargerOnceItsMessagesMayBeLessLarge) {
   s.take(stored(1, 5'000));
   s.publisher.limit_payload(kSmall);
   s.bytes_max = kSmall;
-  // The frame of before is too large to be sent, now or again; the beat before it is too old.
+  // The earlier frame is too large to be sent, now or later. The heartbeat before it is too old.
   const auto before = s.frames();
   ASSERT_EQ(before.size(), 1U);
   EXPECT_EQ(before[0].seq, 1U);
@@ -53,7 +53,7 @@ TEST(FramePublisher, WritesNothingLargerOnceItsMessagesMayBeLessLarge) {
   EXPECT_EQ(s.pulled(s.only<Offer>("r"), "r").blocks.size(), 10'000U);
 }
 
-TEST(FramePublisher, MakesADumpAnewWhoseChunksCanNoLongerBeSent) {
+TEST(FramePublisher, RemakesADumpWithTooLargeChunks) {
   Stream s;
   s.take(stored(1, 20'000));
   s.tell(verified());
@@ -88,7 +88,7 @@ TEST(FramePublisher, TakesNoLimitAboveTheOneItHas) {
   EXPECT_GT(s.frames().size(), 10U);
 }
 
-TEST(FramePublisher, KeepsNoMoreFramesForASlowCarrierThanAllowedAndGivesTheRestAgain) {
+TEST(FramePublisher, LimitsFramesForASlowCarrierAndRepeatsTheRest) {
   PublisherOptions options;
   options.payload_bytes_max = kSmall;
   options.frames_bytes_max = 4 * kSmall;
@@ -103,7 +103,7 @@ TEST(FramePublisher, KeepsNoMoreFramesForASlowCarrierThanAllowedAndGivesTheRestA
   EXPECT_LE(sent.size(), 8U);  // each about half a payload
   const std::uint64_t unsent = s.publisher.statistics().frames_unsent;
   EXPECT_EQ(sent.size() + unsent, s.publisher.position());
-  // The last one found room again, so that readers see the gap.
+  // The last one had room again, which shows readers the gap.
   s.take(stored(100'000));
   s.now += 1ms;
   const auto next = s.frames();

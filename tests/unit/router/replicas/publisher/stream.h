@@ -51,7 +51,7 @@ inline Operation stored(std::uint64_t first, std::size_t count = 1) {
   return Store{.tier = Tier::Gpu, .parent = {}, .keys = keys_from(first, count)};
 }
 
-// What a cache holds, as plainly as can be.
+// The content of a cache in the simplest form.
 struct Model {
   std::set<std::pair<std::uint64_t, Tier>> blocks;
 
@@ -82,12 +82,12 @@ struct Stream {
 
   void take(const Operation& operation) { publisher.take(cache, operation); }
   void tell(const CacheFacts& facts) { publisher.tell(cache, facts, {}, now); }
-  // An ask of a router that hears this stream, newer than all before it.
+  // A request of a router that receives this stream, newer than all before.
   void hear(Body body) {
     fresh(body, ++asks);
     publisher.hear({.stream = stream, .body = std::move(body)}, now);
   }
-  // As it stands: a message of another agent's time, or one that was recorded.
+  // Unchanged: a message from another agent's time, or a recorded one.
   void hear_as_it_is(const Body& body) { publisher.hear({.stream = stream, .body = body}, now); }
   static void fresh(Body& body, std::uint64_t number) {
     std::visit(
@@ -99,7 +99,7 @@ struct Stream {
         body);
   }
 
-  // What is ready now and goes to the reader, all of it decodable.
+  // The messages that are ready for the reader, all decodable.
   std::vector<Body> sent_to(const std::string& reader) {
     for (auto& message : publisher.take_ready(now)) {
       EXPECT_LE(message.payload.size(), bytes_max);
@@ -133,7 +133,7 @@ struct Stream {
   void finish_dump() {
     while (publisher.is_making_dump()) publisher.step(now);
   }
-  // What the dump holds; its checksum and digest are judged.
+  // The content of the dump. Checks its checksum and digest.
   Model pulled(const Offer& offer, const std::string& reader) {
     Model model;
     frames::Checksum checksum;

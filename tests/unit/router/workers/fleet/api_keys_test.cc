@@ -25,7 +25,7 @@ TEST(ApiKey, OneLineIsAKeyWithoutItsEnd) {
   EXPECT_TRUE(parse_api_key(std::string(kApiKeyBytesMax, 'x') + "\r\n").ok());
 }
 
-TEST(ApiKey, WhatDoesNotBelongIntoAHeaderIsRefusedAndNotRepeated) {
+TEST(ApiKey, RefusesAnInvalidKeyWithoutShowingIt) {
   for (const std::string& content :
        {std::string("a b"), std::string("a\nb"), std::string("a\r\nX-Evil: 1"),
         std::string("a\n\n"), std::string("a\0b", 3), std::string("\xc3\xa9"), std::string("a\x7f"),
@@ -59,7 +59,7 @@ TEST_F(ApiKeysTest, AWorkerWithoutAFileHasNoKey) {
   EXPECT_EQ(key.problem, "");
 }
 
-TEST_F(ApiKeysTest, AKeyIsReadOnceAndAgainWhenItWasRefusedButNotAllTheTime) {
+TEST_F(ApiKeysTest, ReadsARefusedKeyAgainWithPauses) {
   write("one\n");
   EXPECT_EQ(keys_.of(spec_, clock_.now()).key, "one");
   write("two\n");
@@ -86,7 +86,7 @@ TEST_F(ApiKeysTest, AFileThatCannotBeUsedIsLookedForAgain) {
   EXPECT_EQ(keys_.of(spec_, clock_.now()).problem, "");
 }
 
-TEST_F(ApiKeysTest, APipeIsNotWaitedForAndADirectoryIsNoFile) {
+TEST_F(ApiKeysTest, RefusesAPipeAndADirectory) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   EXPECT_EQ(keys_.of(spec_, clock_.now()).problem, "api_key_file=" + path_ + " is no regular file");
   spec_.api_key_file = testing::TempDir();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 
-// What takes a worker out of the routing, and what takes its blocks: one test for each row of the
+// What removes a worker from the routing, and what drops its blocks. One test for each row of the
 // table in member.h.
 #include "tests/unit/router/workers/fleet/fleet_fixture.h"
 
@@ -48,7 +48,7 @@ class BlameTest : public FleetFixture {
     fleet_.set_workers(specs_);
     for (const WorkerSpec& spec : specs_) fleet_.apply_probe(spec, healthy());
   }
-  // A probe of each worker begins, lasts two seconds, and brings this for `name`.
+  // A probe of each worker begins, takes two seconds, and has this result for `name`.
   void probe(const Probe& brought, const std::string& name = "w") {
     clock_.advance(seconds(5));
     (void)fleet_.take_due_probes();
@@ -65,7 +65,7 @@ class BlameTest : public FleetFixture {
   std::vector<WorkerSpec> specs_;
 };
 
-TEST_F(BlameTest, ASilentWorkerIsLeftOutAndItsBlocksAreBelievedWhenItIsBack) {
+TEST_F(BlameTest, SilentWorkerReturnsWithItsBlocks) {
   const auto before = feeds();
   probe(silent());
   EXPECT_EQ(state(), WorkerState::Suspect);
@@ -84,7 +84,7 @@ TEST_F(BlameTest, ASilentWorkerIsLeftOutAndItsBlocksAreBelievedWhenItIsBack) {
   EXPECT_EQ(feeds(), before);
 }
 
-TEST_F(BlameTest, OnlyARefusedConnectionGivesTheBlocksUpAndThatAtOnce) {
+TEST_F(BlameTest, OnlyARefusedConnectionDropsBlocksImmediately) {
   const CacheId engine = cache_of(0);
   worker()->life->raise();
   last_event_[engine] = clock_.now() + seconds(6);
@@ -128,7 +128,7 @@ TEST_F(BlameTest, ASignOfLifeBringsADownWorkerBack) {
   EXPECT_EQ(state(), WorkerState::Ready);
 }
 
-TEST_F(BlameTest, AnEngineThatSaysItIsUnwellIsBelievedTheSecondTimeWhateverFlows) {
+TEST_F(BlameTest, SecondUnhealthyProbeCountsDespiteTraffic) {
   for (const WorkerState next : {WorkerState::Ready, WorkerState::Suspect, WorkerState::Down}) {
     clock_.advance(seconds(5));
     (void)fleet_.take_due_probes();
@@ -139,7 +139,7 @@ TEST_F(BlameTest, AnEngineThatSaysItIsUnwellIsBelievedTheSecondTimeWhateverFlows
   EXPECT_EQ(live_.size(), 3u);
 }
 
-TEST_F(BlameTest, OneBrokenProbeIsAnAccidentThatIsLookedIntoSoon) {
+TEST_F(BlameTest, OneBrokenProbeIsRepeatedSoon) {
   probe(broken());
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(fleet_.take_due_probes().next, clock_.now() + milliseconds(500));
@@ -150,11 +150,11 @@ TEST_F(BlameTest, OneBrokenProbeIsAnAccidentThatIsLookedIntoSoon) {
   EXPECT_EQ(live_.size(), 3u);
 }
 
-TEST_F(BlameTest, AnErrorOfTheRoutersOwnSaysNothingOfAnyWorker) {
+TEST_F(BlameTest, RoutersOwnErrorBlamesNoWorker) {
   const auto before = worker();
   for (int i = 0; i < 5; ++i) probe(failed(internal_error("no file descriptors left")));
   EXPECT_EQ(worker(), before);
-  // Nor does it clear what is known.
+  // It does not clear the worker's state either.
   probe(silent());
   probe(silent());
   probe(failed(internal_error("no file descriptors left")));
@@ -189,7 +189,7 @@ TEST_F(BlameTest, HalfOfTheWorkersIsNotMost) {
   EXPECT_EQ(state(), WorkerState::Down);
 }
 
-TEST_F(BlameTest, RefusedDrainedAndUnwellWorkersDoNotCountAmongTheSlow) {
+TEST_F(BlameTest, RefusedDrainedAndUnhealthyWorkersAreNotSlow) {
   for (int i = 0; i < 3; ++i) {
     fleet_.apply_probe(specs_[1], unwell());
     fleet_.apply_probe(specs_[2], refused());
@@ -207,7 +207,7 @@ TEST_F(BlameTest, RefusedDrainedAndUnwellWorkersDoNotCountAmongTheSlow) {
   EXPECT_EQ(state("x"), WorkerState::Suspect);
 }
 
-TEST_F(BlameTest, AWorkerThatStaysRoutedIsLeftOutForAFailureOfAnotherKind) {
+TEST_F(BlameTest, KeptWorkerIsRemovedForAnotherFailure) {
   probe_all(silent());
   probe_all(silent());
   ASSERT_EQ(state("w"), WorkerState::Ready);
@@ -219,7 +219,7 @@ TEST_F(BlameTest, AWorkerThatStaysRoutedIsLeftOutForAFailureOfAnotherKind) {
   EXPECT_EQ(state("b"), WorkerState::Ready) << "still two of two";
 }
 
-TEST_F(BlameTest, ARequestWithoutAnAnswerInTimeIsNoFailureWhileOthersOrEventsFlow) {
+TEST_F(BlameTest, TimeoutIsNoFailureWhileTrafficFlows) {
   const CacheId engine = cache_of(0);
   worker()->life->raise();
   fleet_.report_failure("w", timeout());
@@ -237,7 +237,7 @@ TEST_F(BlameTest, ARequestWithoutAnAnswerInTimeIsNoFailureWhileOthersOrEventsFlo
   EXPECT_EQ(worker()->reason, "requests fail: did not answer in time");
 }
 
-TEST_F(BlameTest, ProbesInQuickSuccessionDoNotMakeSignsOfLifeForgotten) {
+TEST_F(BlameTest, FrequentProbesKeepSignsOfLife) {
   probe(healthy());
   worker()->life->raise();
   for (int i = 0; i < 3; ++i) {
@@ -271,7 +271,7 @@ TEST_F(BlameTest, ARequestThatAloneFailsBringsAProbeAndNothingElse) {
   EXPECT_EQ(state(), WorkerState::Suspect) << "two in a row";
 }
 
-TEST_F(BlameTest, AnAnswerThatWasAskedTooLargeIsNotTheWorkersFault) {
+TEST_F(BlameTest, AnswerRequestedTooLargeIsNotTheWorkersFault) {
   const auto before = worker();
   for (int i = 0; i < 5; ++i) {
     fleet_.report_failure("w", worker_error(ErrorCode::TooLarge, "answer too large", false));
@@ -279,7 +279,7 @@ TEST_F(BlameTest, AnAnswerThatWasAskedTooLargeIsNotTheWorkersFault) {
   EXPECT_EQ(worker(), before);
 }
 
-TEST_F(BlameTest, AWorkerThatSaysItCannotServeIsSuspectForALongerTimeEachTime) {
+TEST_F(BlameTest, RepeatedRefusalsLengthenTheSuspectTime) {
   for (const int wait_ms : {500, 1000, 2000, 4000}) {
     fleet_.report_failure("w", busy());
     EXPECT_EQ(state(), WorkerState::Suspect);
@@ -300,7 +300,7 @@ TEST_F(BlameTest, AWorkerThatSaysItCannotServeIsSuspectForALongerTimeEachTime) {
   EXPECT_EQ(state(), WorkerState::Ready) << "a success forgets the failures before it";
 }
 
-TEST_F(BlameTest, EndpointsThatAreToldOnceOtherwiseAreAskedForAgainBeforeBlocksGo) {
+TEST_F(BlameTest, ChangedEndpointsAreConfirmedBeforeBlocksAreDropped) {
   const auto before = feeds();
   Probe none = healthy();
   none.sources = std::vector<EventSource>{};
@@ -342,7 +342,7 @@ TEST_F(BlameTest, OneReadingOfTheMetricsTakesNoRankAway) {
   EXPECT_EQ(state(), WorkerState::Excluded);
 }
 
-TEST_F(BlameTest, CallsThatAreRefusedLeaveTheWorkerRoutedAndSayWhatToDo) {
+TEST_F(BlameTest, UnauthorizedCallsKeepTheWorkerRoutedWithARemedy) {
   Probe guarded = healthy();
   guarded.models = worker_error(ErrorCode::Unauthorized, "/v1/models answers 401", false);
   probe(guarded);

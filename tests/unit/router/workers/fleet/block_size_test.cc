@@ -17,13 +17,13 @@ BlockSize told_by_server(std::uint32_t tokens) {
   return size;
 }
 
-// Of a worker with one rank.
+// For a worker with one rank.
 BlockSize with_events(BlockSize size, const AnnouncedBlockSize& told) {
   size.take_from_events(told.tokens, Ranks{told});
   return size;
 }
 
-TEST(BlockSize, NothingIsKnownUntilSomebodyTells) {
+TEST(BlockSize, IsUnknownWithoutASource) {
   BlockSize size;
   EXPECT_EQ(size.source(), Source::Nobody);
   EXPECT_EQ(size.tokens(), 0U);
@@ -31,7 +31,7 @@ TEST(BlockSize, NothingIsKnownUntilSomebodyTells) {
   EXPECT_EQ(size, BlockSize());
 }
 
-TEST(BlockSize, TheServerIsBelievedUntilOthersTeachBetter) {
+TEST(BlockSize, ServersValueCountsUntilOthersTeachAnother) {
   BlockSize size = told_by_server(16);
   EXPECT_EQ(size.source(), Source::Server);
   EXPECT_EQ(size.tokens(), 16U);
@@ -60,7 +60,7 @@ TEST(BlockSize, TheOperatorKnowsBetterThanTheServer) {
   EXPECT_EQ(size.by_operator(), 32U);
 }
 
-TEST(BlockSize, EventsWinWhateverElseIsToldAfterwards) {
+TEST(BlockSize, EventsWinOverLaterSources) {
   BlockSize size = told_by_server(16);
   size.take_from_others(64);
   size = with_events(size, {.tokens = 32});
@@ -83,7 +83,7 @@ TEST(BlockSize, EventsOfAnotherSizeThanTheConfiguredOneAreNews) {
   EXPECT_TRUE(BlockSize().is_contradicted_by({.tokens = 16, .has_several = true}));
 }
 
-TEST(BlockSize, EventsThatContradictTheOperatorAreAConflictUntilTheyAreForgotten) {
+TEST(BlockSize, EventsConflictWithTheOperatorUntilForgotten) {
   BlockSize size = with_events(BlockSize(16), {.tokens = 32, .has_several = true});
   ASSERT_TRUE(size.conflict());
   EXPECT_EQ(*size.conflict(), (BlockSizeConflict{With::Operator, 32, 16}));
@@ -103,7 +103,7 @@ TEST(BlockSize, EventsThatContradictEarlierOnesAreAConflictUntilTheyAgree) {
   EXPECT_EQ(with_events(size, {.tokens = 8}).conflict(), std::nullopt);
 }
 
-TEST(BlockSize, RanksThatTellDifferentSizesAreAConflict) {
+TEST(BlockSize, DifferentSizesOfRanksConflict) {
   BlockSize size;
   size.take_from_events(16, Ranks{{16}, {}, {}});
   EXPECT_EQ(size.conflict(), std::nullopt) << "the others have not told yet";
@@ -117,7 +117,7 @@ TEST(BlockSize, RanksThatTellDifferentSizesAreAConflict) {
   EXPECT_EQ(size.conflict(), std::nullopt);
 }
 
-TEST(BlockSizes, WhoOnlyGuessesLearnsFromTheFirstWhoKnowsAndIsConfiguredAlike) {
+TEST(BlockSizes, GuessingWorkerLearnsFromAnEquallyConfiguredOne) {
   BlockSize guessing = told_by_server(16);
   BlockSize other = told_by_server(8);
   BlockSize unknown;
@@ -153,7 +153,7 @@ TEST(BlockSizes, OfEquallyManyTheOneInForceStays) {
   EXPECT_EQ(common_block_size(sizes, 32), 8U) << "which is not of the most";
 }
 
-TEST(BlockSizes, AnotherSizeIsInForceOnceMoreThanHalfHaveIt) {
+TEST(BlockSizes, MajorityChangesTheSizeInForce) {
   const auto in_force = [](std::uint32_t now, const std::vector<std::uint32_t>& known) {
     std::vector<BlockSize> workers;
     for (const std::uint32_t tokens : known) {
@@ -173,7 +173,7 @@ TEST(BlockSizes, AnotherSizeIsInForceOnceMoreThanHalfHaveIt) {
   EXPECT_EQ(in_force(16, {}), 16U) << "while all restart";
 }
 
-TEST(BlockSizes, OneThatAnnouncesAnotherSizeTeachesNobody) {
+TEST(BlockSizes, SingleDeviatingWorkerTeachesNoOther) {
   const auto guesses = [](std::uint32_t in_force, const std::vector<std::uint32_t>& known) {
     BlockSize guessing = told_by_server(16);
     std::vector<BlockSize> workers;

@@ -54,7 +54,7 @@ TEST(Discovery, AnUrlAloneIsEnough) {
   EXPECT_FALSE(found.ranks.at(0).events.value().bind);
 }
 
-TEST(Discovery, WhereAnAgentReadsTheEventsEveryRankHasAFeedAndNoEndpoint) {
+TEST(Discovery, AgentGivesEachRankAFeedWithoutEndpoint) {
   Probe probe = recorded_probe();
   probe.sources = worker_error(ErrorCode::NotFound, "no such path", false);
   probe.load = worker_error(ErrorCode::NotFound, "404", false);
@@ -96,7 +96,7 @@ TEST(Discovery, EveryRankHasItsOwnEndpoints) {
   EXPECT_EQ(found.ranks.at(1).events.value().replay, "tcp://h:15658");
 }
 
-TEST(Discovery, GivenEndpointsAreThoseOfTheFirstRankAndPortsCountUp) {
+TEST(Discovery, GivenEndpointsStartAtTheFirstRankAndCountUp) {
   Probe probe = recorded_probe();
   probe.sources = worker_error(ErrorCode::NotFound, "404", false);
   probe.load = worker_error(ErrorCode::NotFound, "404", false);
@@ -114,7 +114,7 @@ TEST(Discovery, GivenEndpointsAreThoseOfTheFirstRankAndPortsCountUp) {
   EXPECT_TRUE(bound.ranks.at(1).events.value().bind);
 }
 
-TEST(Discovery, AGivenEndpointServesTheRanksThatTheEngineTells) {
+TEST(Discovery, GivenEndpointServesTheEnginesRanks) {
   Probe probe = recorded_probe();
   probe.sources = worker_error(ErrorCode::NotFound, "404", false);
   probe.load = vllm::parse_metrics(recorded("metrics-dp2.txt"));
@@ -137,7 +137,7 @@ TEST(Discovery, ARankWithoutEventSourceIsARankAllTheSame) {
   EXPECT_TRUE(found.ranks[0].events);
 }
 
-TEST(Discovery, EventsOfRanksThatTheMetricsDoNotTellBelongToNone) {
+TEST(Discovery, EventsOfUnknownRanksBelongToNoRank) {
   Probe probe = recorded_probe();
   probe.load = vllm::parse_metrics(recorded("metrics-dp2.txt"));
   probe.sources = std::vector<EventSource>{{.rank = 5, .enabled = true, .endpoint = "tcp://*:1"}};

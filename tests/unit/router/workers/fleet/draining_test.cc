@@ -7,7 +7,7 @@ namespace {
 
 class DrainingTest : public FleetFixture {};
 
-TEST_F(DrainingTest, AWorkerThatItsAgentDrainsTakesNoRequestsUntilTheAgentSaysOtherwise) {
+TEST_F(DrainingTest, AgentDrainsItsWorkerUntilItStopsDraining) {
   const auto spec = spec_of("name=w,url=http://h:1,agent=true");
   fleet_.set_workers({spec});
   fleet_.apply_probe(spec, {.health = Done{}});

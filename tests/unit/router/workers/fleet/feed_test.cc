@@ -26,7 +26,7 @@ TEST(SameEvents, OfTheSameRanksFromTheSamePlaces) {
   EXPECT_FALSE(same_events(two, replayed));
 }
 
-TEST(SameEvents, RanksWithoutEventsDoNotMatterButForTheFirstBeingAlone) {
+TEST(SameEvents, RanksWithoutEventsMatterOnlyForALoneFirst) {
   const FoundRank first = rank_at(0, "tcp://h:1");
   EXPECT_TRUE(same_events({first, {.number = 1}}, {first, {.number = 1}, {.number = 2}}));
   EXPECT_FALSE(same_events({first}, {first, {.number = 1}}));
@@ -41,7 +41,7 @@ Feed waiting_feed() {
   return feed;
 }
 
-TEST(FeedFacts, AFeedIsBelievedWhenAllThatWasAnnouncedIsKnownAndElseSaysWhyNot) {
+TEST(FeedFacts, FeedIsPreciseWhenCompleteOrSaysWhyNot) {
   Feed feed = waiting_feed();
   EXPECT_TRUE(take_facts(feed, verified()).health);
   EXPECT_EQ(feed.unverified, "");
@@ -51,7 +51,7 @@ TEST(FeedFacts, AFeedIsBelievedWhenAllThatWasAnnouncedIsKnownAndElseSaysWhyNot) 
   EXPECT_EQ(feed.unverified, "replaying events");
 }
 
-TEST(FeedFacts, WhatAnAgentCannotProveIsToldInItsOwnWords) {
+TEST(FeedFacts, ShowsTheAgentsOwnReason) {
   Feed feed = waiting_feed();
   CacheFacts facts = verified();
   facts.health = FeedHealth::ToldBadly;
@@ -78,7 +78,7 @@ TEST(FeedFacts, AnEngineThatHasAnnouncedNothingMayHaveNothing) {
   EXPECT_EQ(feed.incomplete, "");
 }
 
-TEST(FeedFacts, AReplayEndpointTellsAllThatThereIsUnlessItIsSilent) {
+TEST(FeedFacts, ReplayEndpointCompletesAFeedUnlessSilent) {
   Feed feed = waiting_feed();
   CacheFacts facts = verified();
   facts.has_replay = true;
@@ -105,7 +105,7 @@ TEST(FeedFacts, OtherReasonsForMissingBlocksAreNotTheFeeds) {
   EXPECT_EQ(feed.incomplete, "");
 }
 
-TEST(FeedFacts, ABlockSizeCountsOnceAnEventHasToldIt) {
+TEST(FeedFacts, BlockSizeCountsOnceInAnEvent) {
   Feed feed = waiting_feed();
   CacheFacts facts = verified();
   facts.block_size = 16;
@@ -120,7 +120,7 @@ TEST(FeedFacts, ABlockSizeCountsOnceAnEventHasToldIt) {
   EXPECT_EQ(feed.block_size, (AnnouncedBlockSize{.tokens = 16}));
 }
 
-TEST(FeedFacts, ABlockSizeIsForgottenOnceItIsProvedThatNoEventToldIt) {
+TEST(FeedFacts, ForgetsABlockSizeThatNoEventConfirms) {
   Feed feed = waiting_feed();
   feed.block_size = {.tokens = 32};
   EXPECT_FALSE(take_facts(feed, CacheFacts()).block_size) << "nothing is proved";
@@ -129,7 +129,7 @@ TEST(FeedFacts, ABlockSizeIsForgottenOnceItIsProvedThatNoEventToldIt) {
   EXPECT_EQ(feed.block_size, AnnouncedBlockSize());
 }
 
-TEST(FeedFacts, ABlockSizeInConflictIsTheLatestUntilTheConflictEnds) {
+TEST(FeedFacts, ConflictingBlockSizeIsTheLatest) {
   Feed feed = waiting_feed();
   CacheFacts facts = verified();
   facts.sequence = 1;
@@ -144,7 +144,7 @@ TEST(FeedFacts, ABlockSizeInConflictIsTheLatestUntilTheConflictEnds) {
   EXPECT_EQ(feed.block_size, (AnnouncedBlockSize{.tokens = 8}));
 }
 
-TEST(FeedFacts, ARefusedFeedIsNotBelievedAndLacksNothingThatCouldBeHad) {
+TEST(FeedFacts, RefusedFeedIsUntrustedButMissesNothing) {
   Feed feed = waiting_feed();
   CacheFacts facts = verified();
   facts.sequence = 1;

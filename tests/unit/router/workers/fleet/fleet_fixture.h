@@ -20,7 +20,7 @@ using std::chrono::seconds;
 
 inline WorkerSpec spec_of(const std::string& text) { return *contract::parse_worker(text); }
 
-// What an engine with one rank tells of its event source.
+// The event source in the answer of an engine with one rank.
 inline std::vector<EventSource> one_source() {
   return {
       {.rank = 0, .enabled = true, .endpoint = "tcp://*:5557", .replay_endpoint = "tcp://*:5657"}};
@@ -45,7 +45,8 @@ inline Probe failed_probe(bool refused) {
   return probe;
 }
 
-// A fleet probed every five seconds, the feeds that it announced, and what the tests say of them.
+// A fleet with a probe every five seconds, the feeds that it announced, and the tests' reports
+// about them.
 class FleetFixture : public testing::Test {
  protected:
   FleetFixture()
@@ -64,7 +65,7 @@ class FleetFixture : public testing::Test {
   [[nodiscard]] WorkerState state(const std::string& name = "w") const {
     return worker(name)->state;
   }
-  // Of all its ranks that have one.
+  // The feeds of all ranks that have one.
   [[nodiscard]] std::vector<Feed> feeds(const std::string& name = "w") const {
     std::vector<Feed> found;
     for (const Rank& rank : worker(name)->ranks) {
@@ -72,7 +73,7 @@ class FleetFixture : public testing::Test {
     }
     return found;
   }
-  // Of the first feed of the worker; of a rank that has one.
+  // The cache of the worker's first feed, or of a rank's.
   [[nodiscard]] CacheId cache_of(const std::string& name) const { return feeds(name).at(0).cache; }
   [[nodiscard]] CacheId cache_of(std::size_t rank) const {
     return worker()->ranks.at(rank).feed.value().cache;
@@ -81,7 +82,7 @@ class FleetFixture : public testing::Test {
     return metrics_.scrape().find(line) != std::string::npos;
   }
 
-  // Each tells the fleet all that was told of the cache so far.
+  // Each passes all facts about the cache so far to the fleet.
   void tell_health(CacheId cache, FeedHealth health) {
     facts_of(cache).health = health;
     tell(cache);

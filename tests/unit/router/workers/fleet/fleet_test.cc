@@ -56,7 +56,7 @@ TEST_F(FleetTest, AnUrlAloneConfiguresItself) {
   EXPECT_EQ(fleet_.snapshot()->find(live_.begin()->first), worker());
 }
 
-TEST_F(FleetTest, AWorkerIsUnverifiedUntilItsEventsAreFollowedAndWheneverTheyAreNot) {
+TEST_F(FleetTest, WorkerIsUnverifiedWhileEventsAreNotFollowed) {
   follows_events_ = false;
   start_ready();
   EXPECT_EQ(state(), WorkerState::Unverified);
@@ -86,7 +86,7 @@ TEST_F(FleetTest, TheHealthOfAnEngineThatIsGoneIsIgnored) {
   EXPECT_EQ(state(), WorkerState::Ready);
 }
 
-TEST_F(FleetTest, AFeedThatCannotBeFollowedLeavesItsWorkerUnverifiedAndSaysWhy) {
+TEST_F(FleetTest, UnusableFeedLeavesItsWorkerUnverifiedWithAReason) {
   start_ready();
   const CacheId cache = cache_of("w");
   fleet_.refuse_feed(cache, "tcp://h:5557 is no endpoint");
@@ -132,7 +132,7 @@ Probe probe_of_two_ranks() {
   return probe;
 }
 
-TEST_F(FleetTest, EveryRankIsACacheWithEventsLoadAndBookingsOfItsOwn) {
+TEST_F(FleetTest, EachRankHasItsOwnEventsLoadAndBookings) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
   EXPECT_EQ(state(), WorkerState::Ready);
@@ -152,7 +152,7 @@ TEST_F(FleetTest, EveryRankIsACacheWithEventsLoadAndBookingsOfItsOwn) {
   EXPECT_EQ(worker()->find(CacheId{99}), nullptr);
 }
 
-TEST_F(FleetTest, ARankThatIsNotHeardLeavesTheOthersVerified) {
+TEST_F(FleetTest, SilentRankLeavesTheOthersVerified) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
   tell_health(cache_of(1), FeedHealth::Disconnected);
@@ -179,7 +179,7 @@ TEST_F(FleetTest, ARankKeepsItsBookingsFromLookToLook) {
   EXPECT_EQ(before->ranks[1].load->read(clock_.now()).in_flight, 1u);
 }
 
-TEST_F(FleetTest, TheLoadBookKnowsEachRankByItsWorkersNameAndNumber) {
+TEST_F(FleetTest, LoadBookNamesRanksByWorkerAndNumber) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
   LoadBook& book = fleet_.load_book();
@@ -189,13 +189,13 @@ TEST_F(FleetTest, TheLoadBookKnowsEachRankByItsWorkersNameAndNumber) {
   EXPECT_EQ(worker()->ranks[1].load->read(clock_.now()).in_flight, 3u);
   const BookedWork reservation = worker()->ranks[0].load->reserve({}, clock_.now());
   EXPECT_TRUE(book.set_others("peer", {"w", 0}, {.in_flight = 4}, clock_.now()));
-  // Another server of the same name: what runs on the one before is not its work.
+  // Another server of the same name: requests on the earlier one are not its work.
   fleet_.set_workers({spec_of("name=w,url=http://elsewhere:1")});
   EXPECT_EQ(worker()->ranks[0].load->own(clock_.now()).in_flight, 0u);
   EXPECT_EQ(worker()->ranks[0].load->read(clock_.now()).in_flight, 4u) << "until the peer knows";
 }
 
-TEST_F(FleetTest, AnEngineThatIsSilentForAMomentHasNotLostARank) {
+TEST_F(FleetTest, BrieflySilentEngineKeepsItsRanks) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
   const auto before = worker();
@@ -209,7 +209,7 @@ TEST_F(FleetTest, AnEngineThatIsSilentForAMomentHasNotLostARank) {
   EXPECT_EQ(worker()->ranks[1].feed, before->ranks[1].feed);
 }
 
-TEST_F(FleetTest, ANumberOfRanksThatContradictsTheOperatorExcludesTheWorkerLoudly) {
+TEST_F(FleetTest, ConflictingRankNumberExcludesTheWorker) {
   start("name=w,url=http://h:1,dp=4");
   fleet_.apply_probe(spec_, probe_of_two_ranks());
   EXPECT_EQ(state(), WorkerState::Excluded);
@@ -234,7 +234,7 @@ TEST_F(FleetTest, ANumberOfRanksThatContradictsTheOperatorExcludesTheWorkerLoudl
   EXPECT_EQ(live_.size(), 4u);
 }
 
-TEST_F(FleetTest, ASingleRankHasTheLoadOfTheWholeEngineWhateverItsNumber) {
+TEST_F(FleetTest, SingleRankHasTheWholeEnginesLoad) {
   start();
   Probe probe = healthy_probe();
   probe.load->ranks = {{3, 1, 2, 0.5}};
@@ -244,7 +244,7 @@ TEST_F(FleetTest, ASingleRankHasTheLoadOfTheWholeEngineWhateverItsNumber) {
   EXPECT_EQ(worker()->ranks[0].kv_usage, 0.5);
 }
 
-TEST_F(FleetTest, BlocksOfTheCacheAreThoseOfTheRankOrOfTheOnlyOne) {
+TEST_F(FleetTest, CacheBlocksBelongToTheRankOrTheOnlyOne) {
   start();
   Probe probe = healthy_probe();
   probe.load->ranks = {{3, 1, 2, 0.5, 700}};
@@ -255,7 +255,7 @@ TEST_F(FleetTest, BlocksOfTheCacheAreThoseOfTheRankOrOfTheOnlyOne) {
   EXPECT_EQ(worker()->ranks[0].gpu_blocks, 0u) << "of which of them it is the rank is not known";
 }
 
-TEST_F(FleetTest, ABlockSizeThatNobodyToldComesWithTheFirstEvent) {
+TEST_F(FleetTest, FirstEventGivesAnUnknownBlockSize) {
   start();
   Probe probe = healthy_probe();
   probe.load->block_size = 0;
@@ -283,7 +283,7 @@ TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
   EXPECT_EQ(state(), WorkerState::Excluded) << "another look must not forget it";
 }
 
-TEST_F(FleetTest, AnEngineInThePlaceOfOneWithAnotherBlockSizeIsNotExcludedForThat) {
+TEST_F(FleetTest, ReplacedEngineMayHaveAnotherBlockSize) {
   start_ready("name=w,url=http://h:1,block_size=16");
   const CacheId engine = live_.begin()->first;
   tell_block_size(engine, 32);
@@ -294,7 +294,7 @@ TEST_F(FleetTest, AnEngineInThePlaceOfOneWithAnotherBlockSizeIsNotExcludedForTha
   EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
 }
 
-TEST_F(FleetTest, EventsWinOverWhatTheEngineToldElsewhere) {
+TEST_F(FleetTest, EventsWinOverTheEnginesOtherAnswers) {
   start_ready();
   const auto revision = worker()->revision;
   tell_block_size(live_.begin()->first, 32);
@@ -306,7 +306,7 @@ TEST_F(FleetTest, EventsWinOverWhatTheEngineToldElsewhere) {
   EXPECT_EQ(worker()->block_size.tokens(), 32u);
 }
 
-TEST_F(FleetTest, EventsThatTellTwoBlockSizesExcludeEvenALoneWorkerUntilTheyAgree) {
+TEST_F(FleetTest, ConflictingEventsExcludeEvenALoneWorker) {
   start_ready();
   const CacheId engine = live_.begin()->first;
   tell_block_size(engine, 16);
@@ -319,7 +319,7 @@ TEST_F(FleetTest, EventsThatTellTwoBlockSizesExcludeEvenALoneWorkerUntilTheyAgre
   EXPECT_EQ(worker()->block_size.tokens(), 8u);
 }
 
-TEST_F(FleetTest, RanksWhoseEventsTellDifferentBlockSizesExcludeTheirWorker) {
+TEST_F(FleetTest, DifferentBlockSizesOfRanksExcludeTheWorker) {
   start();
   fleet_.apply_probe(spec_, probe_of_two_ranks());
   tell_block_size(cache_of(0), 16);
@@ -332,7 +332,7 @@ TEST_F(FleetTest, RanksWhoseEventsTellDifferentBlockSizesExcludeTheirWorker) {
   EXPECT_EQ(state(), WorkerState::Ready);
 }
 
-TEST_F(FleetTest, ARefusedConnectionIsDownAtOnceAndGivesUpItsEngines) {
+TEST_F(FleetTest, RefusedConnectionIsDownAndDropsItsBlocks) {
   start_ready();
   fleet_.apply_probe(spec_, failed_probe(true));
   EXPECT_EQ(state(), WorkerState::Down);
@@ -417,7 +417,7 @@ TEST_F(FleetTest, MovedEventEndpointsAreFollowed) {
   EXPECT_EQ(live_.begin()->second.endpoints.events, "tcp://h:6000");
 }
 
-TEST_F(FleetTest, AnEngineThatDoesNotTellForAMomentKeepsItsEvents) {
+TEST_F(FleetTest, BrieflySilentEngineKeepsItsEvents) {
   start_ready();
   Probe probe = healthy_probe();
   probe.sources = worker_error(ErrorCode::Timeout, "no answer", true);
@@ -438,7 +438,7 @@ TEST_F(FleetTest, LoadIsPublishedWithoutANewRevisionOfTheWorker) {
   EXPECT_EQ(before->running, 1u) << "a snapshot never changes";
 }
 
-TEST_F(FleetTest, ABlockSizeToldWithTheLoadIsJudgedAtOnce) {
+TEST_F(FleetTest, ChecksABlockSizeInTheLoadImmediately) {
   const std::vector specs{spec_of("name=a,url=http://a:1"), spec_of("name=b,url=http://b:1")};
   fleet_.set_workers(specs);
   for (const WorkerSpec& spec : specs) fleet_.apply_probe(spec, healthy_probe());
@@ -460,7 +460,7 @@ TEST_F(FleetTest, AWorkerThatContradictsItsConfigurationExcludesNoOther) {
   EXPECT_EQ(state("b"), WorkerState::Ready);
 }
 
-TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
+TEST_F(FleetTest, OneWorkersEventsCorrectTheMetricsOfAll) {
   start_all({spec_of("name=a,url=http://a:1"), spec_of("name=b,url=http://b:1"),
              spec_of("name=c,url=http://c:1"), spec_of("name=d,url=http://d:1")});
   tell_block_size(cache_of("b"), 32);
@@ -478,7 +478,7 @@ TEST_F(FleetTest, WhereEventsTellOtherSizesThanMetricsOneWorkerTeachesItOfAll) {
   EXPECT_EQ(state("a"), WorkerState::Ready);
 }
 
-TEST_F(FleetTest, OneThatAnnouncesAnotherSizeExcludesNobodyWhileAnotherRestarts) {
+TEST_F(FleetTest, DeviatingWorkerExcludesNoOtherDuringARestart) {
   const std::vector specs{spec_of("name=odd,url=http://a:1"), spec_of("name=b,url=http://b:1"),
                           spec_of("name=c,url=http://c:1"), spec_of("name=d,url=http://d:1")};
   start_all(specs);
@@ -495,7 +495,7 @@ TEST_F(FleetTest, OneThatAnnouncesAnotherSizeExcludesNobodyWhileAnotherRestarts)
   }
 }
 
-TEST_F(FleetTest, OddEventsDoNotOutvoteWorkersThatWereToldAnotherSize) {
+TEST_F(FleetTest, DeviatingEventsDoNotOutvoteWorkersOfAnotherSize) {
   const std::vector specs{spec_of("name=a,url=http://a:1"), spec_of("name=b,url=http://b:1"),
                           spec_of("name=odd,url=http://c:1")};
   start_all(specs);
@@ -506,7 +506,7 @@ TEST_F(FleetTest, OddEventsDoNotOutvoteWorkersThatWereToldAnotherSize) {
   EXPECT_EQ(worker("a")->block_size.tokens(), 16u);
 }
 
-TEST_F(FleetTest, AWorkerWhosePastIsNotKnownStaysReadyAndSaysSo) {
+TEST_F(FleetTest, WorkerWithAnUnknownPastStaysReadyWithAReason) {
   start("name=w,url=http://h:1,events=tcp://h:5557");
   Probe probe = healthy_probe();
   probe.sources = worker_error(ErrorCode::NotFound, "/kv_event_sources answers 404", false);
@@ -518,12 +518,12 @@ TEST_F(FleetTest, AWorkerWhosePastIsNotKnownStaysReadyAndSaysSo) {
   EXPECT_EQ(worker()->reason,
             "joined late and has no replay endpoint: blocks stored before are unknown");
   EXPECT_TRUE(worker()->is_precise(worker()->ranks.at(0)));
-  // A cleared cache holds nothing from before.
+  // A cleared cache has no earlier blocks.
   tell_forgotten(cache_of("w"), false);
   EXPECT_EQ(worker()->reason, "");
 }
 
-TEST_F(FleetTest, WithAReplayEndpointThatAnswersTheBufferIsAllThereIs) {
+TEST_F(FleetTest, AnsweringReplayEndpointCompletesThePast) {
   start_ready();
   tell_forgotten(cache_of("w"), true);
   EXPECT_EQ(worker()->reason, "");
@@ -540,7 +540,7 @@ Probe probe_with_adapter(const std::string& root, double now_s) {
   return probe;
 }
 
-TEST_F(FleetTest, AnAdapterOfAnotherPathIsLearnedAnewAndNotFromWhatWasAnnouncedBefore) {
+TEST_F(FleetTest, ChangedAdapterIgnoresEarlierEvents) {
   start();
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 105));
@@ -553,13 +553,13 @@ TEST_F(FleetTest, AnAdapterOfAnotherPathIsLearnedAnewAndNotFromWhatWasAnnouncedB
   EXPECT_FALSE(live_.at(second).adapters.apply_to("ad", 110));
   EXPECT_TRUE(live_.at(second).adapters.apply_to("ad", 112));
   EXPECT_EQ(state(), WorkerState::Ready);
-  // What the next engine replays is not older because the worker was down.
+  // The next engine's replay is not older because the worker was down.
   fleet_.apply_probe(spec_, failed_probe(true));
   fleet_.apply_probe(spec_, probe_with_adapter("/other", 120));
   EXPECT_FALSE(live_.at(cache_of("w")).adapters.apply_to("ad", 110));
 }
 
-TEST_F(FleetTest, AProbeThatTellsNothingNewPublishesNothing) {
+TEST_F(FleetTest, UnchangedProbePublishesNothing) {
   start();
   fleet_.apply_probe(spec_, probe_with_adapter("/one", 100));
   const auto before = fleet_.snapshot();

@@ -25,7 +25,7 @@ constexpr Booking kBooking{.prefill_tokens = 160, .blocks = 12, .block_size = 16
 const RankName kRank{"w", 0};
 const RankName kOtherRank{"w", 1};
 
-TEST(Load, APrefillWeighsUntilTheFirstTokenAndDecodingAfterIt) {
+TEST(Load, PrefillWeighsUntilTheFirstTokenThenDecoding) {
   const auto cell = std::make_shared<LoadCell>();
   BookedWork reservation = cell->reserve(kBooking, kStart);
   EXPECT_EQ(cell->read(kStart).in_flight, 1U);
@@ -73,7 +73,8 @@ TEST(Load, RecentWorkHalvesWithTime) {
   EXPECT_NEAR(cell->read(kStart + 2 * kRecentHalfLife).recent_prefill_blocks, 7.5, 1e-9);
 }
 
-// What an observer was told. Thread safety: note() from any thread, the rest alone.
+// The calls of an observer.
+// Thread safety: note() from any thread, the rest alone.
 struct Told {
   struct Entry {
     RankName rank;
@@ -96,7 +97,7 @@ LoadBook::Options told_to(Told& told) {
   return {.observer = [&told](const LoadChange& change) { told.note(change); }};
 }
 
-TEST(Load, NoBookingIsLargerThanTheLongestPromptAndNoSumWraps) {
+TEST(Load, LimitsBookingsAndNeverWrapsSums) {
   const auto cell = std::make_shared<LoadCell>();
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   const Booking huge{.prefill_tokens = most, .blocks = most, .block_size = 0};
@@ -113,7 +114,7 @@ TEST(Load, NoBookingIsLargerThanTheLongestPromptAndNoSumWraps) {
   EXPECT_EQ(sum, (Load{.in_flight = ~0U, .prefill_tokens = most, .blocks = most}));
 }
 
-TEST(LoadBook, EachStepOfABookingIsToldOnceWithItsRankAndAmounts) {
+TEST(LoadBook, ObserverGetsEachStepOnceWithAmounts) {
   Told told;
   LoadBook book(told_to(told));
   const auto cell = book.open(kRank);
@@ -134,7 +135,7 @@ TEST(LoadBook, EachStepOfABookingIsToldOnceWithItsRankAndAmounts) {
                                                     {kRank, a, Step::Ended, 160, true}}));
 }
 
-TEST(LoadBook, AnObserverSeesTheBookAsItIsAfterTheChange) {
+TEST(LoadBook, ObserverSeesTheBookAfterTheChange) {
   std::shared_ptr<LoadCell> cell;
   std::vector<std::uint32_t> in_flight;
   LoadBook book(
@@ -160,7 +161,7 @@ TEST(LoadBook, AReservationThatMovesOrIsReplacedEndsOnce) {
   EXPECT_EQ(told.entries.back().id, BookingId{1});
 }
 
-TEST(LoadBook, AReservationEndsOnceAlsoWhenItsRankOrTheBookIsGone) {
+TEST(LoadBook, ReservationEndsOnceWithoutItsRankOrBook) {
   Told told;
   std::optional<LoadBook> book(told_to(told));
   auto cell = book->open(kRank);
@@ -209,7 +210,7 @@ TEST(LoadBook, BookingsOfManyThreadsEndOnceEach) {
   }
 }
 
-TEST(LoadBook, WhatOthersBookedAddsToWhatIsWeighedAndNotToOnesOwn) {
+TEST(LoadBook, OthersLoadAddsToTheWeightNotTheOwn) {
   LoadBook book({});
   const auto cell = book.open(kRank);
   const BookedWork reservation = cell->reserve(kBooking, kStart);
@@ -231,7 +232,7 @@ TEST(LoadBook, RecentWorkOfOthersHalvesWithTimeToo) {
   EXPECT_NEAR(cell->read(kStart + kRecentHalfLife).recent_prefill_blocks, 2, 1e-9);
 }
 
-TEST(LoadBook, ASourceThatIsSilentForTooLongIsForgottenWithAllItTold) {
+TEST(LoadBook, ForgetsASilentSourceWithItsLoad) {
   LoadBook book({.source_timeout = 5s});
   const auto cell = book.open(kRank);
   const auto other = book.open(kOtherRank);
@@ -248,7 +249,7 @@ TEST(LoadBook, ASourceThatIsSilentForTooLongIsForgottenWithAllItTold) {
   EXPECT_EQ(other->read(kStart + 13s).in_flight, 0U) << "what it told before does not come back";
 }
 
-TEST(LoadBook, ASourceThatLeavesTakesWhatItToldAlong) {
+TEST(LoadBook, LeavingSourceRemovesItsLoad) {
   LoadBook book({});
   const auto cell = book.open(kRank);
   EXPECT_TRUE(book.set_others("a", kRank, {.in_flight = 1}, kStart));
@@ -259,7 +260,7 @@ TEST(LoadBook, ASourceThatLeavesTakesWhatItToldAlong) {
   EXPECT_FALSE(book.hear("a", kStart));
 }
 
-TEST(LoadBook, OnlyRanksThatAreThereHaveOthersAndARankThatBeginsAnewKeepsThem) {
+TEST(LoadBook, OthersLoadBelongsToExistingRanksAndSurvivesARestart) {
   LoadBook book({});
   EXPECT_FALSE(book.set_others("a", kRank, {.in_flight = 1}, kStart));
   auto cell = book.open(kRank);
@@ -283,8 +284,8 @@ TEST(LoadBook, SourcesBeyondTheLimitAreRefusedUntilOneIsGone) {
   EXPECT_EQ(cell->read(kStart + 5s).in_flight, 1U);
 }
 
-// A router with two ranks that tells its peer of each change, as replicas do: the peer sums up what
-// it is told and has it weighed.
+// A router with two ranks that sends each change to its peer, as replicas do. The peer adds up the
+// changes and uses the sum for its cost.
 struct Router {
   explicit Router(std::string own_name)
       : name(std::move(own_name)),
@@ -326,7 +327,7 @@ struct Router {
   std::array<std::shared_ptr<LoadCell>, 2> cells;
 };
 
-TEST(LoadBook, TwoBooksThatTellEachOtherTheirChangesWeighTheSame) {
+TEST(LoadBook, TwoBooksThatExchangeChangesWeighTheSame) {
   Instant now = kStart;
   Router a("a");
   Router b("b");

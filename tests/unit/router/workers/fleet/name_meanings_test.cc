@@ -25,7 +25,7 @@ TEST(NameMeanings, MostWorkersDecideAndATieKeepsWhatWas) {
   EXPECT_TRUE(names.adapters().empty());
 }
 
-TEST(NameMeanings, ATieFromTheBeginningIsTheBaseModelWhoeverCameFirst) {
+TEST(NameMeanings, InitialTieMeansTheBaseModel) {
   for (const bool is_adapter_first : {true, false}) {
     NameMeanings names({});
     names.recast(kNone, is_adapter_first ? kAdapter : kBase, false);
@@ -42,14 +42,14 @@ TEST(NameMeanings, OnlyWorkersThatMayTakeRequestsCount) {
   EXPECT_TRUE(names.adapters().empty());
 }
 
-TEST(NameMeanings, WhatTheOperatorNamesIsTheBaseModelsWhateverWorkersList) {
+TEST(NameMeanings, ConfiguredNameMeansTheBaseModel) {
   NameMeanings names({"m"});
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(names.recast(kNone, kAdapter, true));
   EXPECT_NE(names.conflict_of(kAdapter).find("model.served_names"), std::string::npos);
   EXPECT_EQ(names.conflict_of(kBase), "");
 }
 
-TEST(NameMeanings, ANameThatNobodyListsAnyMoreIsForgotten) {
+TEST(NameMeanings, ForgetsANameThatNoWorkerLists) {
   NameMeanings names({});
   names.recast(kNone, kAdapter, true);
   EXPECT_TRUE(names.recast(kAdapter, kNone, true));
@@ -76,7 +76,7 @@ class NamesOfAFleet : public FleetFixture {
   }
 };
 
-TEST_F(NamesOfAFleet, TheOddWorkerIsExcludedAndTheOthersKeepTheirOverlap) {
+TEST_F(NamesOfAFleet, ExcludesTheDeviatingWorkerAndKeepsTheOthersOverlap) {
   fleet_.set_workers({spec("a"), spec("b"), spec("liar")});
   probe("liar", {{"m", "x", 100}});
   probe("a", {{"m", "", 100}});

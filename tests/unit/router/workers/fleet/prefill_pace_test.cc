@@ -22,7 +22,7 @@ TEST(PrefillPace, NothingIsKnownBeforeAnAnswerThatComputedEnough) {
 
 TEST(PrefillPace, TheFastestTenthOfTheLatestCounts) {
   PrefillPace pace;
-  // Most wait in the queue; one was too fast to be true.
+  // Most wait in the queue. One is too fast to be true.
   for (int i = 0; i < 100; ++i) pace.learn(1'000, i < 20 ? 1.0 : 5.0);
   pace.learn(1'000, 0.001);
   EXPECT_DOUBLE_EQ(*pace.seconds_per_token(), 0.001);
@@ -35,7 +35,7 @@ TEST(PrefillPace, WhatWasLearntLongAgoIsForgotten) {
   EXPECT_DOUBLE_EQ(*pace.seconds_per_token(), 0.003);
 }
 
-TEST(PrefillPace, WhatWasReusedBeforeAnythingIsKnownIsCountedWithTheFirstAfter) {
+TEST(PrefillPace, CountsEarlierReuseWithTheFirstKnownPace) {
   PrefillPace pace;
   EXPECT_EQ(pace.saved(1'000), 0);
   EXPECT_EQ(pace.saved(500), 0);

@@ -24,7 +24,7 @@ Worker worker_of(std::vector<ServedModel> models, std::uint32_t max_model_len = 
   return worker;
 }
 
-TEST(Served, ModelsAreListedOnceAndAnAdapterOfAnyWorkerIsOne) {
+TEST(Served, ListsModelsOnceAndAdaptersOfAnyWorker) {
   const Served served = served_by(
       fleet_of({worker_of({{"m", "x"}, {"ad", ""}}), worker_of({{"ad", "m"}, {"other", "m"}})},
                {"ad", "other"}));
@@ -37,7 +37,7 @@ TEST(Served, ModelsAreListedOnceAndAnAdapterOfAnyWorkerIsOne) {
   EXPECT_EQ(served.models.find("unknown"), nullptr);
 }
 
-TEST(Served, APromptMustFitTheLongestContextOfThoseThatMayTakeRequests) {
+TEST(Served, PromptMustFitTheLongestUsableContext) {
   const auto longest = [](std::vector<std::pair<std::uint32_t, WorkerState>> told) {
     std::vector<Worker> workers;
     for (const auto& [tokens, state] : told) {
@@ -55,7 +55,7 @@ TEST(Served, APromptMustFitTheLongestContextOfThoseThatMayTakeRequests) {
   EXPECT_EQ(longest({}), 0U);
 }
 
-TEST(Served, TheBlockSizeIsThatOfWorkersWhoseEventsAreBelieved) {
+TEST(Served, BlockSizeComesFromVerifiedWorkers) {
   Worker unverified;
   unverified.block_size = BlockSize(32);
   unverified.state = WorkerState::Unverified;
@@ -66,8 +66,8 @@ TEST(Served, TheBlockSizeIsThatOfWorkersWhoseEventsAreBelieved) {
   EXPECT_EQ(served_by(fleet_of({ready, unverified})).block_size, 16U);
 }
 
-// So that the keys of the first prompts need not be made again when its first events come.
-TEST(Served, WithoutBelievedEventsTheBlockSizeIsWhatTheFirstWorkerIsSaidToHave) {
+// Otherwise the keys of the first prompts would have to be made again at its first events.
+TEST(Served, BlockSizeComesFromTheFirstWorkerWithoutVerifiedEvents) {
   Worker unverified;
   unverified.state = WorkerState::Unverified;
   EXPECT_EQ(served_by(fleet_of({unverified})).block_size, std::nullopt);
@@ -78,14 +78,14 @@ TEST(Served, WithoutBelievedEventsTheBlockSizeIsWhatTheFirstWorkerIsSaidToHave) 
   EXPECT_EQ(served_by(fleet_of({unverified, guessed, other})).block_size, 32U);
 }
 
-TEST(Served, EachFamilyIsToldOnce) {
+TEST(Served, ListsEachFamilyOnce) {
   Worker other;
   other.spec.family = contract::EngineFamily::Sglang;
   EXPECT_EQ(served_by(fleet_of({{}, other, {}})).families,
             (std::vector{contract::EngineFamily::Vllm, contract::EngineFamily::Sglang}));
 }
 
-// So that what is gathered from all of them is not gathered for nothing.
+// Otherwise all workers' data would be gathered again without need.
 TEST(Served, NothingChangesWithTheLoadOfAWorker) {
   Worker before = worker_of({{"m", ""}}, 400);
   before.state = WorkerState::Ready;
@@ -129,7 +129,7 @@ Probe probe_of(std::vector<ServedModel> models) {
 
 class ServedViewTest : public FleetFixture {};
 
-TEST_F(ServedViewTest, IsGatheredAnewAfterAChangeAndNotAfterAReadingOfTheLoad) {
+TEST_F(ServedViewTest, IsRebuiltAfterAChangeButNotAfterALoadReading) {
   const WorkerSpec spec = spec_of("name=w,url=http://h:1");
   const ServedView served(fleet_);
   const auto is_true = [&] { return *served.read() == served_by(*fleet_.snapshot()); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Sightline Authors
 //
-// What a worker does with its requests: tokens, announcements, sleep.
+// How requests show the state of a worker: tokens, announcements, sleep.
 #include "tests/unit/router/workers/fleet/fleet_fixture.h"
 
 namespace sightline::fleet {
@@ -20,7 +20,7 @@ class Work : public FleetFixture {
                                .load = ServerLoad{.block_size = 16}});
   }
   BookedWork request() { return worker()->ranks[0].load->reserve({}, clock_.now()); }
-  // A look each second; `meanwhile` before each.
+  // One look each second, with a call of `meanwhile` before it.
   void watch(
       int times, const std::function<void()>& meanwhile = [] {}) {
     for (int i = 0; i < times; ++i) {
@@ -65,7 +65,7 @@ TEST_F(Work, TokensThatTheEngineCountsAreTokens) {
   EXPECT_EQ(state(), WorkerState::Suspect);
 }
 
-TEST_F(Work, AWorkerWithoutRequestsIsNotWedgedAndOneThatWasIsTriedAgain) {
+TEST_F(Work, IdleWorkerIsNotWedgedAndAWedgedOneRetries) {
   watch(200);
   EXPECT_NE(state(), WorkerState::Suspect);
   {
@@ -79,7 +79,7 @@ TEST_F(Work, AWorkerWithoutRequestsIsNotWedgedAndOneThatWasIsTriedAgain) {
   EXPECT_NE(state(), WorkerState::Suspect);
 }
 
-TEST_F(Work, AnEngineThatIsStartedAnewIsNotWedgedAnyMore) {
+TEST_F(Work, RestartedEngineIsNotWedged) {
   auto held = request();
   watch(61);
   EXPECT_EQ(state(), WorkerState::Suspect);
@@ -93,7 +93,7 @@ TEST_F(Work, AnEngineThatIsStartedAnewIsNotWedgedAnyMore) {
   EXPECT_EQ(state(), WorkerState::Ready);
 }
 
-TEST_F(Work, ComputedBlocksThatNobodyAnnouncedAreSaid) {
+TEST_F(Work, ReportsComputedBlocksWithoutEvents) {
   EXPECT_EQ(state(), WorkerState::Ready);
   worker()->computed->add(kUnannouncedBlocksMin - 1);
   watch(20);

@@ -31,7 +31,7 @@ TEST(ListInForce, IsThatOfTheFileUntilOneIsPushed) {
   EXPECT_EQ(again.workers, std::vector{worker("name=b,url=http://h:2")});
 }
 
-TEST(ListInForce, APushedOneStaysWhateverTheFileSaysLater) {
+TEST(ListInForce, PushedListStaysAfterAFileChange) {
   const InForce boot = with_boot({}, {worker("name=a,url=http://h:1")});
   const InForce now = with_push(boot, pushed(3, "name=p,url=http://h:9"), Source::Push);
   EXPECT_EQ(now.source, Source::Push);
@@ -42,7 +42,7 @@ TEST(ListInForce, APushedOneStaysWhateverTheFileSaysLater) {
   EXPECT_EQ(reread.boot, std::vector{worker("name=z,url=http://h:5")});
 }
 
-TEST(ListInForce, AKeyGoesOnlyWhereTheFileOfThisMachineSendsIt) {
+TEST(ListInForce, KeyGoesOnlyToUrlsOfTheLocalFile) {
   const InForce boot = with_boot({}, {worker("name=a,url=http://h:1,api_key_file=/k/1")});
   const InForce same = with_push(boot, pushed(1, "name=other,url=http://h:1"), Source::Push);
   EXPECT_EQ(same.workers.at(0).api_key_file, "/k/1");
@@ -55,7 +55,7 @@ TEST(ListInForce, AKeyGoesOnlyWhereTheFileOfThisMachineSendsIt) {
   EXPECT_EQ(rotated.workers.at(0).api_key_file, "/k/2");
 }
 
-TEST(ListInForce, ADigestTellsListsApart) {
+TEST(ListInForce, DigestDistinguishesLists) {
   const auto digest = [](std::uint64_t generation, const std::string& fields) {
     return pushed(generation, fields)->digest;
   };

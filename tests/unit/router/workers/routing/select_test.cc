@@ -35,7 +35,7 @@ TEST(Select, TheConformanceVectorChoosesTheSecondWorker) {
   EXPECT_EQ(decision.reason, Reason::LeastCost);
 }
 
-TEST(Select, TiesGoToTheFewestInFlightThenTheLowestKvUseThenADraw) {
+TEST(Select, TiesUseInFlightThenKvUseThenADraw) {
   Rng rng(7);
   std::vector<Candidate> candidates = idle(3);
   candidates[0].in_flight = 2;
@@ -111,7 +111,8 @@ TEST(Select, ChanceDifferencesOfRecentWorkAreNotCharged) {
   EXPECT_DOUBLE_EQ(decision.scores[0].spread_blocks, 0);
 }
 
-// A prompt of 17 blocks that candidate 0 holds whole; so many are booked there, the other is idle.
+// A prompt of 17 blocks that candidate 0 holds whole. It has booked_blocks of load, the other is
+// idle.
 Decision with_load_at_home(double booked_blocks, const contract::RoutingSettings& settings) {
   Rng rng(3);
   std::vector<Candidate> candidates = idle(2);
@@ -121,7 +122,7 @@ Decision with_load_at_home(double booked_blocks, const contract::RoutingSettings
   return select({.prompt_tokens = 16 * 17, .block_size = 16}, candidates, {settings}, rng);
 }
 
-TEST(Select, AnEngineThatWouldComputeAgainWhatABusierOneHoldsIsChargedForIt) {
+TEST(Select, ChargesAnEngineForRecomputingABusierOnesBlocks) {
   // By the cost alone the idle engine is ahead from 17 booked blocks on.
   const Decision stays = with_load_at_home(25, kSettings);
   EXPECT_EQ(stays.chosen, 0U);
@@ -144,7 +145,7 @@ TEST(Select, ARecomputeWeightOfZeroLeavesTheCostAlone) {
   EXPECT_DOUBLE_EQ(decision.scores[1].recompute_blocks, 0);
 }
 
-TEST(Select, TheLeastBusyOfThoseThatHoldTheMostIsTheHome) {
+TEST(Select, HomeIsTheLeastBusyOfTheFullestHolders) {
   Rng rng(3);
   std::vector<Candidate> candidates = idle(3);
   for (Candidate& c : candidates) c.gpu_blocks = 17;

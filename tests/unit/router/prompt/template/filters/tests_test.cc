@@ -11,7 +11,7 @@ namespace {
 
 using test::evaluated;
 
-// Which of the values {undefined, none, true, 1, 1.5, "a", [], {}, (), generator} pass.
+// Returns which of the values `{undefined, none, true, 1, 1.5, "a", [], {}, (), generator}` pass.
 std::string passing(const std::string& test) {
   std::string out;
   const std::string values[] = {"x",   "none", "true", "1",  "1.5",
@@ -23,7 +23,7 @@ std::string passing(const std::string& test) {
   return out;
 }
 
-TEST(Tests, OfKindsHoldForTheKindsOfJinja2) {
+TEST(Tests, KindTestsFollowJinja2) {
   EXPECT_EQ(passing("defined"), "0111111111");
   EXPECT_EQ(passing("undefined"), "1000000000");
   EXPECT_EQ(passing("none"), "0100000000");
@@ -40,7 +40,7 @@ TEST(Tests, OfKindsHoldForTheKindsOfJinja2) {
   EXPECT_EQ(passing("not string"), "1111101111");
 }
 
-TEST(Tests, WithArgumentsCompareAndDivide) {
+TEST(Tests, TestsWithArgumentsCompareAndDivide) {
   EXPECT_EQ(evaluated("[3 is odd, 3 is even, 9 is divisibleby 3, 9 is divisibleby(2), "
                       "1 is eq 1.0, 1 is ne 2, 1 is lt 2, 2 is ge(2), 'a' is in 'abc', "
                       "1 is sameas 1.0, none is sameas none, 'ab' is lower, 'AB' is upper]"),

@@ -11,7 +11,7 @@ namespace {
 
 using test::evaluated;
 
-TEST(ValueFilters, DefaultStandsInForWhatIsMissing) {
+TEST(ValueFilters, DefaultReplacesMissingValues) {
   EXPECT_EQ(evaluated("[x|default('d'), ''|default('d'), ''|default('d', true), none|d(1), "
                       "x|default, 0|d(default_value=5, boolean=true)]"),
             "['d', '', 'd', None, '', 5]");
@@ -26,7 +26,7 @@ TEST(ValueFilters, TextFiltersPrintTheirInputFirst) {
   EXPECT_EQ(evaluated("'%(k)s'|format(k=2)"), "2");
 }
 
-TEST(ValueFilters, IndentLeavesFirstAndBlankLinesAloneUnlessTold) {
+TEST(ValueFilters, IndentSkipsFirstAndBlankLinesByDefault) {
   EXPECT_EQ(evaluated("'a\n\nb'|indent"), "a\n\n    b");
   EXPECT_EQ(evaluated("'a\n\nb'|indent(1, true, true)"), " a\n \n b");
   EXPECT_EQ(evaluated("'a\nb'|indent('> ')"), "a\n> b");
@@ -58,12 +58,12 @@ TEST(ValueFilters, ToJsonTakesTransformersArguments) {
             "error: line 1: Object of type Undefined is not JSON serializable");
 }
 
-TEST(ValueFilters, AttrSeesNoItems) {
+TEST(ValueFilters, AttrIgnoresItems) {
   EXPECT_EQ(evaluated("[{'a': 1}|attr('a') is defined, {'a': 1}|attr('items') is callable]"),
             "[False, True]");
 }
 
-TEST(ValueFilters, UnknownOnesAreNamed) {
+TEST(ValueFilters, UnknownFiltersAreNamed) {
   EXPECT_EQ(evaluated("1|nosuch"), "error: line 1: No filter named 'nosuch'.");
 }
 

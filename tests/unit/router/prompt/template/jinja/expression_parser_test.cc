@@ -18,7 +18,7 @@ TEST(ExpressionParser, BindsAsJinja2Does) {
   EXPECT_EQ(evaluated("1 + 2 * 3 - 4 // 3"), "6");
   EXPECT_EQ(evaluated("2 * 3 ** 2"), "18");
   EXPECT_EQ(evaluated("-2 ** 2"), "4");           // the sign belongs to the base
-  EXPECT_EQ(evaluated("2 ** 3 ** 2"), "64");      // to the left, unlike Python
+  EXPECT_EQ(evaluated("2 ** 3 ** 2"), "64");      // from the left, unlike Python
   EXPECT_EQ(evaluated("1 ~ 2 + 3 ~ 4"), "1234");  // ~ binds tighter than +
   EXPECT_EQ(evaluated("not 1 == 2 and 2 in [2] or false"), "True");
   EXPECT_EQ(evaluated("1 + 1 is odd"), "2");  // 1 + (1 is odd)

@@ -40,7 +40,7 @@ TEST(Expressions, OnlyCallablesAreCalled) {
   EXPECT_EQ(evaluated("{}.x()"), "error: line 1: 'dict object' has no attribute 'x'");
 }
 
-TEST(Expressions, ModelsOwnErrorsReachTheClientVerbatim) {
+TEST(Expressions, ErrorsOfTheTemplateReachTheClientUnchanged) {
   const auto parsed = Template::parse("\n\n{{ raise_exception('Only user roles!') }}");
   ASSERT_TRUE(parsed.ok());
   const auto text = parsed->render(Value::dict(Dict()), {});
@@ -52,7 +52,7 @@ TEST(Expressions, ModelsOwnErrorsReachTheClientVerbatim) {
             "error: deep");
 }
 
-TEST(Expressions, ValuesCannotNestWithoutBound) {
+TEST(Expressions, NestingOfValuesIsLimited) {
   EXPECT_EQ(rendered("{% set ns = namespace(v=[]) %}{% for i in range(1000) %}"
                      "{% set ns.v = [ns.v] %}{% endfor %}"),
             "error: line 1: the value is nested too deeply");

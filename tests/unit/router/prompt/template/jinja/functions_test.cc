@@ -16,7 +16,7 @@ WallTime moment(int year, unsigned month, unsigned day, std::chrono::seconds of_
   return WallTime(std::chrono::sys_days(std::chrono::year(year) / month / day)) + of_day;
 }
 
-TEST(Functions, RangesAreThoseOfPython) {
+TEST(Functions, RangesEqualPythons) {
   EXPECT_EQ(evaluated("[range(3)|list, range(1, 4)|list, range(5, 0, -2)|list, range(3, 1)|list]"),
             "[[0, 1, 2], [1, 2, 3], [5, 3, 1], []]");
   EXPECT_EQ(evaluated("range(0, 1, 0)"), "error: line 1: range() arg 3 must not be zero");

@@ -19,7 +19,7 @@ TEST(Statements, BranchesAreTriedInOrder) {
   EXPECT_EQ(rendered(source), "4");
 }
 
-TEST(Statements, LoopsKnowWhereTheyAre) {
+TEST(Statements, LoopVariablesShowThePosition) {
   EXPECT_EQ(rendered("{% for x in 'abc' %}{{ loop.index }}{{ loop.index0 }}{{ loop.revindex }}"
                      "{{ loop.revindex0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }}"
                      "{{ loop.previtem }}{{ loop.nextitem }};{% endfor %}"),
@@ -28,7 +28,7 @@ TEST(Statements, LoopsKnowWhereTheyAre) {
             "error: line 1: loop.cycle is not supported");
 }
 
-TEST(Statements, LoopFiltersCountOnlyWhatPassesAndSeeWhatTheBodyDid) {
+TEST(Statements, LoopFiltersSeeEffectsOfTheBody) {
   EXPECT_EQ(rendered("{% for x in range(6) if x is odd %}{{ loop.index }}/{{ loop.length }}:{{ x }}"
                      "{{ ',' if not loop.last }}{% endfor %}"),
             "1/3:1,2/3:3,3/3:5");
@@ -53,7 +53,7 @@ TEST(Statements, BreakAndContinueWorkInInnerBranches) {
   EXPECT_EQ(rendered("{% for x in range(9) %}{% if x == 1 %}{% continue %}{% endif %}"
                      "{% if x == 4 %}{% break %}{% endif %}{{ x }}{% endfor %}"),
             "023");
-  // Jinja2 counts iterations that end by themselves only.
+  // Jinja2 counts only iterations that reach their end.
   EXPECT_EQ(rendered("{% for x in [1, 2] %}{{ x }}{% continue %}{% else %}none{% endfor %}"),
             "12none");
 }
@@ -89,7 +89,7 @@ TEST(Statements, MacrosSeeTheirDefinitionsScopeLate) {
             "error: line 1: parameter 'a' was not provided");
 }
 
-TEST(Statements, CallBlocksHandTheirBodyOver) {
+TEST(Statements, CallBlocksPassTheirBody) {
   EXPECT_EQ(rendered("{% macro m(x) %}<{{ caller(x, 2) }}>{% endmacro %}"
                      "{% for i in [1] %}{% call(a, b) m('v') %}{{ a }}{{ b }}{{ i }}{% endcall %}"
                      "{% endfor %}"),

@@ -82,12 +82,12 @@ TEST(Template, LimitsAreTooLargeAndTheClientsFault) {
   EXPECT_EQ(text.error().blame, Blame::Client);
 }
 
-TEST(Template, VariablesShadowFunctionsAndTextsStayWhatTheyAre) {
+TEST(Template, VariablesShadowFunctionsAndTextsStayUnchanged) {
   EXPECT_EQ(rendered("{{ range }}{{ s }}", R"({"range": 1, "s": "{{ 1 }}{% x %}<b>&"})"),
             "1{{ 1 }}{% x %}<b>&");
 }
 
-// Random bytes and random mutations of a template parse or fail, and never do worse.
+// Random bytes and random changes of a template either parse or fail. They never crash.
 TEST(Template, ArbitrarySourcesNeverCrash) {
   const std::string seed =
       "{%- macro f(a, b=1) -%}{{ a|tojson }}{%- endmacro %}{% set ns = namespace(x=[1, {'k': 2}]) "

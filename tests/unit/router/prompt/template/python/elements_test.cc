@@ -21,7 +21,7 @@ TEST(Elements, AttributesFindMethodsFirstAndItemsFindItemsFirst) {
   EXPECT_EQ(evaluated("d['keys'] is callable", kVariables), "True");
 }
 
-TEST(Elements, MissingOnesAreUndefinedAndOfUndefinedFail) {
+TEST(Elements, MissingElementsAreUndefined) {
   EXPECT_EQ(evaluated("[d.x, d['x'], l[9], l[-6], s[9], none.x, 5[0]]", kVariables),
             "[Undefined, Undefined, Undefined, Undefined, Undefined, Undefined, Undefined]");
   EXPECT_EQ(evaluated("d.x.y", kVariables), "error: line 1: 'dict object' has no attribute 'x'");

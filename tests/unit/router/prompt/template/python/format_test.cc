@@ -21,7 +21,7 @@ TEST(Format, PercentConvertsAsPythonDoes) {
   EXPECT_EQ(evaluated("'x' % []"), "x");
 }
 
-TEST(Format, PercentRefusesWhatDoesNotFit) {
+TEST(Format, PercentRefusesWrongArguments) {
   EXPECT_EQ(evaluated("'%s' % ()"), "error: line 1: not enough arguments for format string");
   EXPECT_EQ(evaluated("'x' % 1"),
             "error: line 1: not all arguments converted during string formatting");

@@ -13,7 +13,7 @@ namespace {
 
 using test::evaluated;
 
-TEST(Methods, OfTexts) {
+TEST(Methods, TextMethodsGivePythonsResults) {
   EXPECT_EQ(evaluated("['a,b'.split(','), 'a b'.split(), 'a,b,c'.rsplit(',', 1), "
                       "'a\nb'.splitlines(), 'a,b,c'.split(sep=',', maxsplit=1)]"),
             "[['a', 'b'], ['a', 'b'], ['a,b', 'c'], ['a', 'b'], ['a', 'b,c']]");
@@ -35,7 +35,7 @@ TEST(Methods, OfTexts) {
             "[True, True, True, True]");
 }
 
-TEST(Methods, OfDictsAndLists) {
+TEST(Methods, DictAndListMethodsGivePythonsResults) {
   EXPECT_EQ(evaluated("[d.items()|list, d.keys()|list, d.values()|list, d.get('a'), d.get('x'), "
                       "d.get('x', 5)]",
                       R"({"d": {"a": 1, "b": 2}})"),
@@ -61,7 +61,7 @@ TEST(Methods, WrongArgumentsFailWithPythonsWords) {
             "error: line 1: startswith first arg must be str or a tuple of str, not int");
 }
 
-TEST(Methods, GrowingATextIsChargedBeforeItHappens) {
+TEST(Methods, GrowthOfATextIsChargedFirst) {
   Meter meter(1000);
   const Value text = Value::text(std::string(10'000, 'a'));
   const auto name = find_method(text, "replace");

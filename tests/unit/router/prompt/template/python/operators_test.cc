@@ -69,7 +69,7 @@ TEST(Operators, MembershipDependsOnTheContainer) {
   EXPECT_EQ(evaluated("[] in {}"), "error: line 1: unhashable type: 'list'");
 }
 
-TEST(Operators, RepetitionIsChargedBeforeItHappens) {
+TEST(Operators, RepetitionIsChargedFirst) {
   Meter meter(1000);
   const auto text = arithmetic(Arithmetic::Multiply, Value::text("ab"),
                                Value::integer(std::int64_t{1} << 60), meter);

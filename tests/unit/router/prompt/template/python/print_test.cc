@@ -69,7 +69,7 @@ TEST(Print, ContainersPrintTheirItemsByRepr) {
   EXPECT_EQ(str(Value::boolean(false)), "False");
 }
 
-TEST(Print, JsonIsThatOfPythonsDumps) {
+TEST(Print, JsonEqualsPythonsDumps) {
   EXPECT_EQ(json(sample()),
             "{\"b\": [1, 2.5], \"a\": \"é\\\"\\n\x7f😀\", \"3\": null, \"true\": []}");
   JsonStyle ascii;
@@ -85,7 +85,7 @@ TEST(Print, JsonIsThatOfPythonsDumps) {
   EXPECT_EQ(json(Value::real(std::numeric_limits<double>::infinity())), "Infinity");
 }
 
-TEST(Print, JsonSortsKeysAndRefusesWhatHasNoForm) {
+TEST(Print, JsonSortsKeysAndRefusesOtherTypes) {
   JsonStyle sorted;
   sorted.sort_keys = true;
   EXPECT_EQ(json(Value::dict(Dict({{Value::text("b"), Value::integer(1)},
@@ -99,7 +99,7 @@ TEST(Print, JsonSortsKeysAndRefusesWhatHasNoForm) {
             "error: Object of type generator is not JSON serializable");
 }
 
-TEST(Print, SharedContainersCannotBlowUpTheOutput) {
+TEST(Print, SharedContainersCannotMakeHugeOutput) {
   Value value = Value::list({Value::integer(1)});
   for (int i = 0; i < 60; ++i) value = Value::list({value, value});
   Meter meter(100'000);

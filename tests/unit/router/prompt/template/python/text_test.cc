@@ -30,9 +30,9 @@ TEST(Text, CodePointsSurviveARoundTrip) {
   }
 }
 
-TEST(Text, StripsWhatPythonCallsWhiteSpace) {
+TEST(Text, StripsPythonsWhiteSpace) {
   EXPECT_EQ(strip("\x1f \t\r\n\u00a0\u2003\u3000\u2028x y\u0085 ", Side::Both), "x y");
-  EXPECT_EQ(strip("\u200bx\u200b", Side::Both), "\u200bx\u200b");  // not white space in Python
+  EXPECT_EQ(strip("\u200bx\u200b", Side::Both), "\u200bx\u200b");  // no white space in Python
   EXPECT_EQ(strip("  x  ", Side::Left), "x  ");
   EXPECT_EQ(strip("  x  ", Side::Right), "  x");
   EXPECT_EQ(strip("éaxaé", Side::Both, "aé"), "x");

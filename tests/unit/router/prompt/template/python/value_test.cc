@@ -42,7 +42,7 @@ TEST(Value, TextsOfJsonAreViewsOfTheDocument) {
   EXPECT_LT(text.data(), keep.text().data() + keep.text().size());
 }
 
-TEST(Value, OfEqualKeysTheFirstPlaceAndTheLastValueStay) {
+TEST(Value, EqualKeysKeepFirstPlaceAndLastValue) {
   json::Document keep = empty_document();
   EXPECT_EQ(repr(from_text(R"({"a": 1, "b": 2, "a": 3})", keep)), "{'a': 3, 'b': 2}");
   const Dict mixed({{Value::integer(1), Value::text("x")},
