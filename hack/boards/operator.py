@@ -7,13 +7,13 @@ QUEUE = 'name="multimodalrouter"'
 ROUTER = 'router=~"$router"'
 OBJECT = "router_namespace, router"
 
-BOARD = Board("operator", "Operator", "Whether MultimodalRouters are as they are asked to be, and "
-              "what the operator does about it.", (
+BOARD = Board("operator", "Operator", "Whether MultimodalRouters are in their desired state, and "
+              "what the operator does.", (
     Row("Objects", (
         Panel("By phase", "Objects by the phase of their roll-out.", (
             Query("max by (phase) (@operator_objects)", "{{phase}}"),), stacked=True),
-        Panel("By condition", "Objects whose condition is not as wished: Ready and the like not "
-              "true, Degraded true.", (
+        Panel("By condition", "Objects with a problem, by condition: Degraded is true, or another "
+              "condition is not true.", (
             Query("max by (condition, status) (@operator_objects_by_condition{"
                   'condition!="Degraded", status!="True"})', "{{condition}}: {{status}}"),
             Query('max by (condition, status) (@operator_objects_by_condition{'
@@ -30,8 +30,8 @@ BOARD = Board("operator", "Operator", "Whether MultimodalRouters are as they are
               "deadline.", (
             Query(f"max by ({OBJECT}) (@operator_object_rollout_stuck{{{ROUTER}}})",
                   "{{router_namespace}}/{{router}}"),), maximum=1),
-        Panel("Certificates of NATS", "Until the first certificate of a file ends, of frontends, "
-              "routers and agents.", (
+        Panel("Certificates of NATS", "Time until the first certificate of a file expires, of "
+              "frontends, routers and agents.", (
             Query("min by (file) (sightline_nats_certificate_expiry_timestamp_seconds{"
                   'job=~".+", instance=~".+", namespace=~"$namespace"}) - time()',
                   "{{file}}"),), "s"),
@@ -40,19 +40,19 @@ BOARD = Board("operator", "Operator", "Whether MultimodalRouters are as they are
         Panel("Reconciliations", "Reconciliations a second by result.", (
             Query(f"sum by (result) (rate(@@controller_runtime_reconcile_total{{{OURS}}}[W]))",
                   "{{result}}"),), "cps", stacked=True),
-        Panel("Time of a reconciliation, p99", "All but one in a hundred take less.", (
+        Panel("Time of a reconciliation, p99", "99 of 100 reconciliations take less.", (
             Query("histogram_quantile(0.99, sum by (le) (rate("
                   f"@@controller_runtime_reconcile_time_seconds_bucket{{{OURS}}}[W])))",
                   "p99"),), "s"),
-        Panel("Queue", "Objects that wait, and how long the oldest work under way takes.", (
+        Panel("Queue", "Objects that wait, and the age of the oldest running reconciliation.", (
             Query(f"sum(@@workqueue_depth{{{QUEUE}}})", "waiting"),
             Query(f"max(@@workqueue_longest_running_processor_seconds{{{QUEUE}}})",
                   "seconds of the oldest"))),
-        Panel("Requests to the API server", "Requests a second by status and method. At rest "
-              "there are watches alone: no POST, PUT, PATCH or DELETE but the lease's PUT.", (
+        Panel("Requests to the API server", "Requests a second by status and method. At rest there "
+              "are only watches and the lease's PUT: no POST, PATCH, DELETE or other PUT.", (
             Query("sum by (code, method) (rate(@@rest_client_requests_total[W]))",
                   "{{method}} {{code}}"),), "reqps", stacked=True),
-        Panel("Leader", "1 at the operator that acts.", (
+        Panel("Leader", "1 for the operator that acts.", (
             Query("max by (instance) (@@leader_election_master_status)", "{{instance}}"),),
               maximum=1),
         Panel("Events written", "Kubernetes events a second by outcome.", (

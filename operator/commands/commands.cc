@@ -16,22 +16,22 @@ namespace {
 using agreement::Agreement;
 using crd::Backend;
 
-// A rendered flag, and what the user must change instead of giving it.
+// A rendered flag, and the end of its error message: what to change instead, or why not.
 struct Reserved {
   std::string_view flag;
   std::string_view instead;
 };
 
-constexpr std::string_view kBlockSize = "spec.kv.blockSize";
-constexpr std::string_view kEvents = "spec.kv.events";
-constexpr std::string_view kModel = "spec.model";
-constexpr std::string_view kPorts = "nothing: the port is fixed";
-constexpr std::string_view kParallelism = "parallelism of the template";
-constexpr std::string_view kProcessor = "spec.multimodal.processor";
-constexpr std::string_view kSeed = "spec.kv.hashSeed";
+constexpr std::string_view kBlockSize = "and change spec.kv.blockSize";
+constexpr std::string_view kEvents = "and change spec.kv.events";
+constexpr std::string_view kModel = "and change spec.model";
+constexpr std::string_view kPorts = "because host and port are fixed";
+constexpr std::string_view kParallelism = "and change parallelism of the template";
+constexpr std::string_view kProcessor = "and change spec.multimodal.processor";
+constexpr std::string_view kSeed = "and change spec.kv.hashSeed";
 // Not rendered, but refused too.
 constexpr std::string_view kUntilSplit;
-constexpr std::string_view kNothing = "nothing: routers need it as it is";
+constexpr std::string_view kNothing = "because routers rely on the operator's choice";
 
 // vLLM 0.32: `vllm serve`. --media-io-kwargs turns uuids into digests. Without prefix caching there
 // is no cache to route by.
@@ -103,7 +103,7 @@ constexpr std::array kTrtllmReserved = {
 };
 
 constexpr std::array kSimulatorReserved = {
-    Reserved{"--engines", "replicas of the pool"},
+    Reserved{"--engines", "and change replicas of the pool"},
     Reserved{"--host", kPorts},
     Reserved{"--base-port", kPorts},
     Reserved{"--events-base-port", kPorts},
@@ -314,15 +314,14 @@ Result<Done> check_own_arguments(const crd::Pool& pool) {
     if (instead.empty()) {
       return client_error(ErrorCode::InvalidArgument,
                           given +
-                              " is refused until prefill and decode on different workers are "
-                              "supported: routers send whole requests to one worker, and know "
-                              "nothing of blocks that come from elsewhere; take it out",
+                              " is refused, because prefill and decode on different workers are "
+                              "not supported yet. Routers send whole requests to one worker and do "
+                              "not see blocks from other workers. Remove it",
                           std::move(field));
     }
-    return client_error(
-        ErrorCode::InvalidArgument,
-        given + " is rendered from this object; take it out and change " + std::string(instead),
-        std::move(field));
+    return client_error(ErrorCode::InvalidArgument,
+                        given + " is refused: remove it, " + std::string(instead),
+                        std::move(field));
   };
   const auto& args = pool.worker_template->args;
   for (std::size_t i = 0; i < args.size(); ++i) {

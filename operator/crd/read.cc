@@ -60,7 +60,7 @@ class Reading {
   void read(json::Value value, const std::string& path, Enum& member) {
     const auto& words = kWords<Enum>;
     const auto word = std::find(words.begin(), words.end(), value.string().value_or(""));
-    if (word == words.end()) return refuse(path, "one of its words");
+    if (word == words.end()) return refuse(path, "one of its values");
     // kWords has the order of the enumerators.
     member = static_cast<Enum>(word - words.begin());
   }

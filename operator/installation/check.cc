@@ -43,15 +43,15 @@ Result<Done> kinds_are_served(client::ApiClient& api, const std::string& name_sp
   const client::Failure& failure = list.error();
   if (failure.reason == Reason::NotFound) {
     return client_error(ErrorCode::NotFound,
-                        "the API server knows no MultimodalRouter: install the kinds, with the "
+                        "the API server has no kind MultimodalRouter: install the kinds with the "
                         "chart's crds.enabled=true or kubectl apply -f crds.yaml");
   }
   if (failure.reason == Reason::Forbidden) {
     return client_error(ErrorCode::Unauthorized,
-                        "MultimodalRouters may not be read: " + failure.message +
-                            "; the chart's rbac.create=true gives the right");
+                        "no right to read MultimodalRouters: " + failure.message +
+                            ". The chart's rbac.create=true gives the right");
   }
-  return not_yet("the API server gave no list of MultimodalRouters: " + failure.message);
+  return not_yet("cannot list MultimodalRouters: " + failure.message);
 }
 
 // Needs two different renewals by one holder, because a single Lease may be left by an operator
@@ -63,17 +63,18 @@ class Renewal {
     const std::string name = object::text_of(key);
     if (client::failed(lease, Reason::Forbidden)) {
       return client_error(ErrorCode::Unauthorized,
-                          "the Lease may not be read: " + lease.error().message);
+                          "no right to read the Lease: " + lease.error().message);
     }
     if (client::failed(lease, Reason::NotFound)) {
       return not_yet("no operator has taken the Lease " + name + " yet");
     }
-    if (!lease.ok()) return not_yet("the Lease could not be read: " + lease.error().message);
+    if (!lease.ok()) return not_yet("cannot read the Lease: " + lease.error().message);
     holder_ = lease->at({"spec", "holderIdentity"}).text();
     if (holder_.empty()) return not_yet("no operator holds the Lease " + name);
     const std::string renewed(lease->at({"spec", "renewTime"}).text());
     if (std::exchange(seen_, renewed).value_or(renewed) != renewed) return Done{};
-    return not_yet(holder_ + " holds the Lease " + name + " and has not renewed it since");
+    return not_yet(holder_ + " holds the Lease " + name +
+                   " and has not renewed it during this check");
   }
   [[nodiscard]] const std::string& holder() const { return holder_; }
 
@@ -92,9 +93,10 @@ Result<Done> check_installation(const CheckOptions& options, const CheckAround& 
   for (const std::string& one : name_spaces) {
     SL_TRY(until(end, around, [&] { return kinds_are_served(around.api, one); }));
   }
-  around.said("ok: the API server knows MultimodalRouters, and they may be read");
+  around.said(
+      "ok: the API server has the kind MultimodalRouter, and this check can read its objects");
   if (options.lease.name.empty()) {
-    around.said("not looked at: whether an operator runs (leader election is off)");
+    around.said("not checked: whether an operator runs (leader election is off)");
     return Done{};
   }
   Renewal renewal;

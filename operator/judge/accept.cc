@@ -35,7 +35,7 @@ Trouble check_pod_template(const crd::Opaque& opaque, std::string_view container
   const std::vector<std::string> fields = desired::fights(*parsed, container);
   if (fields.empty()) return {};
   return trouble("PodTemplateRefused",
-                 field + "." + fields.front() + ": is rendered by the operator; leave it out");
+                 field + "." + fields.front() + ": the operator sets this field. Leave it out");
 }
 
 Trouble check_env(const crd::WorkerTemplate& own, std::size_t pool) {
@@ -56,12 +56,12 @@ constexpr std::int64_t kSimulatedLengthMax = 1'048'576;
 
 Trouble check_simulator(const crd::Spec& spec, std::size_t pool) {
   if (spec.kv.block_size > kSimulatedBlockMax) {
-    return trouble("SimulatorLimit", "spec.kv.blockSize: " + field_of(pool, "backend") +
-                                         " simulator takes 1024 at most");
+    return trouble("SimulatorLimit", "spec.kv.blockSize: must be at most 1024, because " +
+                                         field_of(pool, "backend") + " is simulator");
   }
   if (spec.model.max_model_len.value_or(0) > kSimulatedLengthMax) {
-    return trouble("SimulatorLimit", "spec.model.maxModelLen: " + field_of(pool, "backend") +
-                                         " simulator takes 1048576 at most");
+    return trouble("SimulatorLimit", "spec.model.maxModelLen: must be at most 1048576, because " +
+                                         field_of(pool, "backend") + " is simulator");
   }
   return {};
 }
@@ -72,8 +72,9 @@ Trouble check_endpoints(const crd::Spec& spec) {
   for (std::size_t i = 0; i < spec.pools.size(); ++i) {
     for (const crd::Endpoint& endpoint : spec.pools[i].endpoints) {
       if (names.insert(endpoint.name).second) continue;
-      return trouble("EndpointTwice", field_of(i, "endpoints") + ": the name " + endpoint.name +
-                                          " stands in another pool too; give it one of its own");
+      return trouble("EndpointTwice", field_of(i, "endpoints") +
+                                          ": another pool also has an endpoint " + endpoint.name +
+                                          ". Rename one of them");
     }
   }
   return {};
@@ -84,17 +85,17 @@ Trouble check_images(const crd::Spec& spec, const crd::NotedImages& images) {
   const bool is_managed = !spec.nats.external;
   const bool names_nats = spec.nats.managed && !spec.nats.managed->image.empty();
   if (is_managed && !names_nats && images.nats.empty()) {
-    return trouble(
-        "ImageMissing",
-        "spec.nats.managed.image: name the image of NATS servers, since the operator was "
-        "started without --nats-image");
+    return trouble("ImageMissing",
+                   "spec.nats.managed.image: set the image of NATS servers, because the operator "
+                   "was started without --nats-image");
   }
   const bool is_downloaded = desired::is_downloaded(spec.model);
   if (is_downloaded && desired::download_image(spec, images).empty()) {
-    return trouble("ImageMissing",
-                   "spec.model.source: the operator was started without --download-image, whose "
-                   "container fetches models, and no pool has an engine's image that could; give a "
-                   "pvc or an image in place of it");
+    return trouble(
+        "ImageMissing",
+        "spec.model.source: no image can download the model, because the operator was started "
+        "without --download-image and no pool has an image of vLLM or SGLang. Set pvc or image "
+        "here");
   }
   return {};
 }
@@ -114,7 +115,7 @@ Trouble check_pool(const crd::Spec& spec, std::size_t number, const std::string&
     if (limit.is_there()) return limit;
   }
   if (own.image.empty() && (!is_ours || default_image.empty())) {
-    return trouble("ImageMissing", field_of(number, "template.image: name the engine's image"));
+    return trouble("ImageMissing", field_of(number, "template.image: set the engine's image"));
   }
   const Trouble env = check_env(own, number);
   if (env.is_there()) return env;
@@ -128,18 +129,18 @@ Trouble check_references(const crd::Spec& spec, const Found& found) {
   const References references = references_of(spec);
   for (const crd::SecretRef& secret : references.secrets) {
     if (found.secrets.contains(name_of(secret))) continue;
-    return trouble("SecretMissing", "Secret " + secret.name + " with key " + secret.key +
-                                        " is not in this namespace; create it");
+    return trouble("SecretMissing", "this namespace has no Secret " + secret.name + " with key " +
+                                        secret.key + ". Create it");
   }
   if (references.chat_template && !found.chat_template) {
-    return trouble("ConfigMapMissing", "spec.model.chatTemplate: ConfigMap " +
+    return trouble("ConfigMapMissing", "spec.model.chatTemplate: this namespace has no ConfigMap " +
                                            references.chat_template->config_map + " with key " +
-                                           references.chat_template->key +
-                                           " is not in this namespace; create it");
+                                           references.chat_template->key + ". Create it");
   }
   if (references.claim && !found.has_claim) {
-    return trouble("ClaimMissing", "spec.model.source.pvc: PersistentVolumeClaim " +
-                                       *references.claim + " is not in this namespace; create it");
+    return trouble("ClaimMissing",
+                   "spec.model.source.pvc: this namespace has no PersistentVolumeClaim " +
+                       *references.claim + ". Create it");
   }
   return {};
 }
@@ -150,10 +151,11 @@ constexpr std::size_t kSpecBytesMax = 200 * 1024;
 Trouble check_size(const crd::Spec& spec) {
   const std::size_t bytes = crd::spec_json(spec).size();
   if (bytes <= kSpecBytesMax) return {};
-  return trouble("SpecTooLarge", "spec: has " + std::to_string(bytes) + " bytes of " +
-                                     std::to_string(kSpecBytesMax) +
-                                     " that can be kept; shorten pod templates, arguments and "
-                                     "environment, or put them into a ConfigMap");
+  return trouble(
+      "SpecTooLarge",
+      "spec: has " + std::to_string(bytes) + " bytes, and the operator stores at most " +
+          std::to_string(kSpecBytesMax) +
+          ". Shorten pod templates, arguments and environment, or move them into a ConfigMap");
 }
 
 }  // namespace
@@ -179,8 +181,8 @@ Trouble why_not_accepted(const crd::Spec& spec, const Found& found,
                          const crd::NotedImages& images) {
   if (spec.image.empty() && images.router.empty()) {
     return trouble("ImageMissing",
-                   "spec.image: name the image of frontends and routers, since the operator was "
-                   "started without --router-image");
+                   "spec.image: set the image of frontends and routers, because the operator "
+                   "was started without --router-image");
   }
   const std::string& image = spec.image.empty() ? images.router : spec.image;
   for (std::size_t i = 0; i < spec.pools.size(); ++i) {

@@ -74,20 +74,19 @@ bool is_planned(const Findings& findings) { return !findings.plan.message.empty(
 
 Condition accepted(const World& world, const Findings& findings) {
   if (!findings.spec.is_there()) {
-    std::string text = "what the spec asks for can be rendered";
-    for (const std::string& field : desired::unobeyed(world.spec)) text += "; " + field;
+    std::string text = "the operator can render the spec";
+    for (const std::string& field : desired::unobeyed(world.spec)) text += ". " + field;
     return yes(kAccepted, "Valid", text);
   }
   const bool was_accepted = is_planned(findings);
   return no(kAccepted, findings.spec.reason,
-            findings.spec.message +
-                (was_accepted ? "; the spec that was accepted last keeps running" : ""));
+            findings.spec.message + (was_accepted ? ". The last accepted spec keeps running" : ""));
 }
 
 Condition component_ready(const World& world, std::string_view type, std::string_view component) {
   const crd::ReadyCount count = ready_of(world, component);
-  const std::string text =
-      count.desired == 0 ? "no Deployment of it asks for pods yet" : fraction(count) + " are ready";
+  const std::string text = count.desired == 0 ? "no Deployment of this component requests pods yet"
+                                              : fraction(count) + " are ready";
   if (world.spec.suspend) return no(type, "Suspended", "spec.suspend is set");
   if (count.ready >= count.desired && count.desired > 0) return yes(type, "PodsReady", text);
   return no(type, "PodsNotReady", with_trouble(text, trouble_of(world, component)));
@@ -109,7 +108,7 @@ std::string nats_trouble_of(const World& world) {
   const bool has_pods = std::any_of(world.pods.begin(), world.pods.end(),
                                     [](const Pod& pod) { return pod.component == desired::kNats; });
   if (has_pods) return trouble_of(world, desired::kNats);
-  return "it has no pods: see the events of StatefulSet " + world.name + "-nats";
+  return "StatefulSet " + world.name + "-nats has no pods: see its events";
 }
 
 Condition messaging_ready(const World& world) {
@@ -130,30 +129,29 @@ Condition messaging_ready(const World& world) {
                                    [](const auto& router) { return router.problem.empty(); });
   if (!is_told) {
     return condition(kMessagingReady, ConditionStatus::Unknown, "NoRouterAnswers",
-                     "no router could be asked");
+                     "no router answers the operator");
   }
   return yes(kMessagingReady, "Connected", "all routers that answer are connected to NATS");
 }
 
 Condition transfer_ready(const World& world) {
   if (world.spec.transfer.mode == crd::TransferMode::Disabled) {
-    return yes(kTransferReady, "Disabled", "workers get images as they came");
+    return yes(kTransferReady, "Disabled", "workers receive and process the images themselves");
   }
-  return no(
-      kTransferReady, "NotImplemented",
-      "transfer.mode is rendered, and frontends do not use it yet: workers get images as they "
-      "came; set it to disabled to have this condition true");
+  return no(kTransferReady, "NotImplemented",
+            "frontends do not use transfer.mode yet: workers receive and process the images "
+            "themselves. Set it to disabled to make this condition true");
 }
 
 Condition pools_distinct(const World& world) {
   const std::vector<std::string> twice = workers_named_twice(world);
-  if (twice.empty()) return yes(kPoolsDistinct, "EachInOnePool", "no two pools name one worker");
-  std::string text = "each counts once, for the pool that is named first: ";
+  if (twice.empty()) return yes(kPoolsDistinct, "EachInOnePool", "no worker is in two pools");
+  std::string text = "these workers are in several pools and count only for the first one: ";
   for (const std::string& worker : twice) {
     if (text.size() > kMessageBytesMax) break;
     text += (&worker == twice.data() ? "" : "; ") + worker;
   }
-  return no(kPoolsDistinct, "WorkerInTwoPools", text + "; make the selectors narrower");
+  return no(kPoolsDistinct, "WorkerInTwoPools", text + ". Make the selectors narrower");
 }
 
 Condition progressing(const World& world, const Findings& findings) {
@@ -162,7 +160,7 @@ Condition progressing(const World& world, const Findings& findings) {
   switch (findings.plan.phase) {
     case plan::Phase::Completed:
       return no(kProgressing, "Completed",
-                "revision " + world.target + " is all there is: " + step);
+                "revision " + world.target + " is the only one: " + step);
     case plan::Phase::Paused:
       return no(kProgressing, "Paused", step);
     case plan::Phase::Suspended:
@@ -172,7 +170,7 @@ Condition progressing(const World& world, const Findings& findings) {
   }
   if (findings.is_stuck) {
     return no(kProgressing, "ProgressDeadlineExceeded",
-              step + "; nothing moved for " + world.spec.rollout.progress_deadline);
+              step + ". No progress for " + world.spec.rollout.progress_deadline);
   }
   return yes(kProgressing, "RollingOut", step);
 }
@@ -250,7 +248,7 @@ Condition degraded(const World& world, const Findings& findings,
   }
   if (routable_of(world).ready == 0 && !keeps_unseen_workers(world)) {
     return yes(kDegraded, "WithoutOverlap",
-               "requests are answered by load alone: " + find(others, kWorkersReady)->message);
+               "routers choose workers by load alone: " + find(others, kWorkersReady)->message);
   }
   if (findings.is_stuck) {
     return yes(kDegraded, "ProgressDeadlineExceeded", findings.plan.message);

@@ -92,32 +92,33 @@ Condition index_consistent(const World& world) {
   const auto sizes = other_sizes(world);
   if (!sizes.empty()) {
     return verdict(ConditionStatus::False, "BlockSizeMismatch",
-                   "outside the index, since their blocks have another size: " + listed(sizes) +
-                       "; start them with --block-size as spec.kv.blockSize says");
+                   "these workers are not in the index, because their blocks have another size: " +
+                       listed(sizes) + ". Start them with the block size of spec.kv.blockSize");
   }
   const auto models = misfits(world, "model");
   if (!models.empty()) {
     return verdict(ConditionStatus::False, "ModelMismatch",
-                   "their model files differ: " + listed(models) +
-                       "; give all of them the same files, or another spec.model.revision");
+                   "these members have other model files: " + listed(models) +
+                       ". Give all members the same files, or change spec.model.revision");
   }
   const auto others = misfits(world, {});
   if (!others.empty()) {
-    return verdict(ConditionStatus::False, "MemberMismatch", "refused: " + listed(others));
+    return verdict(ConditionStatus::False, "MemberMismatch",
+                   "routers refuse these members: " + listed(others));
   }
   const auto blind = pools_without_events(world);
   if (!blind.empty()) {
-    return verdict(
-        ConditionStatus::False, "NotImplemented",
-        "what workers of these pools hold is not read yet, they are chosen by load alone: " +
-            listed(blind));
+    return verdict(ConditionStatus::False, "NotImplemented",
+                   "routers cannot read the KV events of these pools yet and choose their workers "
+                   "by load alone: " +
+                       listed(blind));
   }
   const bool is_told = std::any_of(world.routers.begin(), world.routers.end(),
                                    [](const auto& router) { return router.problem.empty(); });
   if (!is_told)
-    return verdict(ConditionStatus::Unknown, "NoRouterAnswers", "no router could be asked");
+    return verdict(ConditionStatus::Unknown, "NoRouterAnswers", "no router answers the operator");
   return verdict(ConditionStatus::True, "OneBlockSize",
-                 "every worker and member agrees with its revision");
+                 "every worker and member matches its revision");
 }
 
 std::set<std::int64_t> block_sizes_of(const World& world, const std::string& pool) {

@@ -148,15 +148,16 @@ RolloutPhase phase_of(const plan::Plan& plan) {
 std::string rolling_of(const World& world) {
   for (const Deployment& deployment : world.deployments) {
     const std::string& name = deployment.name;
-    if (!deployment.is_observed) return name + " is not yet looked at";
+    if (!deployment.is_observed)
+      return "the Deployment controller has not observed the latest spec of " + name;
     if (deployment.updated < deployment.wanted) {
       return name + " has " + std::to_string(deployment.updated) + " of " +
-             std::to_string(deployment.wanted) + " pods of its latest template";
+             std::to_string(deployment.wanted) + " pods with its latest template";
     }
     const std::int64_t older = deployment.pods - deployment.updated;
     if (older <= 0) continue;
     return name + " has " + std::to_string(older) + (older == 1 ? " pod" : " pods") +
-           " of an older template";
+           " with an older template";
   }
   return {};
 }

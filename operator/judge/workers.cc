@@ -97,15 +97,15 @@ std::string unseen_workers(const World& world, const Stack& stack) {
                  one.pool == pool.name;
         });
     if (found == world.deployments.end()) {
-      return "the Deployment of pool " + pool.name + " in revision " + stack.revision +
-             " is not found";
+      return "the operator does not find the Deployment of pool " + pool.name + " in revision " +
+             stack.revision;
     }
     const auto seen = std::count_if(world.pods.begin(), world.pods.end(),
                                     [&](const Pod& pod) { return is_worker_of(pod, stack, pool); });
     // The Deployment counts more pods than this operator sees, so the list is incomplete.
     if (seen < found->pods) {
       return "Deployment " + found->name + " has " + std::to_string(found->pods) +
-             " pods, of which " + std::to_string(seen) + " are found";
+             " pods, but the operator finds " + std::to_string(seen);
     }
   }
   return {};

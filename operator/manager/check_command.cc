@@ -22,8 +22,8 @@ namespace {
 constexpr char kIntroduction[] =
     R"(sightline-operator check: is the operator installed, and does it act?
 
-Waits until the API server knows MultimodalRouters and an operator is seen to renew its Lease, and
-says line by line what it found. 'helm test' runs it in the operator's place, with its rights.
+Waits until the API server has the kind MultimodalRouter and an operator renews its Lease. Prints
+each result as a line. 'helm test' runs this command with the operator's rights.
 
   sightline-operator check --kubeconfig ~/.kube/config --lease-namespace sightline-system
 

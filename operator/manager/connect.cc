@@ -51,9 +51,10 @@ Result<config::Connection> connection_for(const KubeSettings& settings,
   const std::string home = value_of(environment, "HOME");
   auto connection = from_files(home + "/.kube/config", settings.context);
   if (connection.ok()) return connection;
-  return client_error(ErrorCode::InvalidArgument,
-                      "no API server is known: give --kubeconfig or KUBECONFIG, or run in a pod; " +
-                          connection.error().message);
+  return client_error(
+      ErrorCode::InvalidArgument,
+      "no API server is configured: set --kubeconfig or KUBECONFIG, or run in a pod. " +
+          connection.error().message);
 }
 
 bool is_ipv6(const config::Connection& connection) {
@@ -83,12 +84,12 @@ Result<Done> check_namespaces(const std::vector<std::string>& names) {
   };
   if (names.size() > kNamespacesMax) {
     return wrong("more than " + std::to_string(kNamespacesMax) +
-                 " namespaces; give none to watch all of them");
+                 " namespaces. Leave the flag out to watch all namespaces");
   }
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
-    if (!is_label(name)) return wrong("'" + name + "' is no name of a namespace");
-    if (!seen.insert(name).second) return wrong("'" + name + "' is named twice");
+    if (!is_label(name)) return wrong("'" + name + "' is not a namespace name");
+    if (!seen.insert(name).second) return wrong("'" + name + "' is given twice");
   }
   return Done{};
 }

@@ -180,7 +180,7 @@ void OperatorApp::Parts::stand_for_election() {
 void OperatorApp::Parts::start(const std::stop_token& token) {
   if (!caches->wait_until_synced(token, kSyncMax)) {
     if (token.stop_requested()) return;
-    log(LogLevel::Error, "the API server's lists could not be had; see the warnings before",
+    log(LogLevel::Error, "cannot read the lists of the API server: see the warnings above",
         {{"server", connection.cluster.server}});
     options.on_lost();
     return;
@@ -215,7 +215,7 @@ Result<Done> OperatorApp::Parts::listen() {
   metrics.before_scrape([this] { queue->refresh_metrics(); });
   admin->add_check("caches", [this]() -> Result<Done> {
     if (caches->has_synced()) return Done{};
-    return client_error(ErrorCode::Unavailable, "the API server's lists have not come yet");
+    return client_error(ErrorCode::Unavailable, "the lists of the API server have not arrived yet");
   });
   return admin->start();
 }

@@ -21,19 +21,21 @@ namespace sightline::manager {
 namespace {
 
 constexpr char kIntroduction[] =
-    R"(sightline-operator: keeps every MultimodalRouter of a cluster as its spec asks for.
+    R"(sightline-operator: makes what the MultimodalRouters of a cluster ask for.
 
-It makes frontends, routers, workers and their messaging, all with one block size, hash seed and
-transfer mode, moves from one revision to the next without a lost request, and says in status what
-is true. In a pod it needs no settings but images; elsewhere a kubeconfig:
+It makes the frontends, routers, workers and NATS servers of each object, all with one block size,
+hash seed and transfer mode. It moves from one revision to the next without losing a request, and
+writes the observed state into the object's status. In a pod it needs only images. Elsewhere it
+also needs a kubeconfig:
 
   sightline-operator --kubeconfig ~/.kube/config --router-image IMAGE --nats-image IMAGE
 
-Several may run; one acts, the holder of a Lease. On the admin port: /healthz, /readyz, /metrics.
-'sightline-operator check' says whether one is installed and acts; it has its own --help.
+Several operators may run. Only the holder of a Lease acts. The admin port serves /healthz, /readyz
+and /metrics. 'sightline-operator check' checks whether an operator is installed and acts. It has
+its own --help.
 
-Settings come from flags, then SIGHTLINE_* variables, then defaults; --print-config shows the
-result and where each value came from.
+Settings come from flags, then SIGHTLINE_* variables, then defaults. --print-config shows each value
+and where it came from.
 
 )";
 

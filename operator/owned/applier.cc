@@ -30,11 +30,10 @@ bool is_watched(const Value& desired, const Value& answer) {
 Failure relabelled(const Value& desired) {
   Failure made;
   made.reason = Reason::Forbidden;
-  made.message = "its label " + std::string(desired::kRouterLabel) + " is not " +
-                 std::string(object::label_of(desired, desired::kRouterLabel)) +
-                 " as it was written; have the policy of the cluster that changes it leave out "
-                 "objects with the label " +
-                 std::string(desired::kManagerLabel) + "=" + std::string(desired::kManager);
+  made.message = "an admission policy has changed its label " + std::string(desired::kRouterLabel) +
+                 "=" + std::string(object::label_of(desired, desired::kRouterLabel)) +
+                 ". Exclude objects with the label " + std::string(desired::kManagerLabel) + "=" +
+                 std::string(desired::kManager) + " from the policy";
   return made;
 }
 
@@ -61,7 +60,7 @@ bool is_foreign(const Value& desired, const Value& live) {
 }
 
 Failure name_taken(const Value& desired, const Value& live) {
-  std::string owner = "somebody else";
+  std::string owner = "another owner";
   for (const Value& one : live.at({"metadata", "ownerReferences"}).items()) {
     if (!one["controller"].boolean().value_or(false)) continue;
     owner = std::string(one["kind"].text()) + " " + std::string(one["name"].text());
@@ -69,7 +68,7 @@ Failure name_taken(const Value& desired, const Value& live) {
   Failure made;
   made.reason = Reason::Forbidden;
   made.message = std::string(desired["kind"].text()) + " " + object::key_of(desired).name +
-                 " is there already and belongs to " + owner + "; rename or delete one of them";
+                 " already exists and belongs to " + owner + ". Rename or delete one of them";
   made.causes.push_back({std::string(client::kNameTaken), {}, {}});
   return made;
 }
@@ -130,7 +129,7 @@ bool Applier::is_as_written(const Name& name, const Value& desired, const Value&
   if (written->second.after == now) return true;
   // The watch has not delivered the last write yet.
   if (written->second.before == object::resource_version_of(live)) return true;
-  log(LogLevel::Info, "an object is not as it was written, and is written again",
+  log(LogLevel::Info, "an object has changed since the last write: writing it again",
       {{"kind", name.first},
        {"object", object::text_of(name.second)},
        {"at", first_difference(written->second.after, now)}});
@@ -169,10 +168,11 @@ Answer<Done> Applier::take_back(const Value& desired) {
   if (!lives) {
     Failure made;
     made.reason = Reason::Conflict;
-    made.message = "MultimodalRouter " + name + " was deleted: what it left is not taken back";
+    made.message = "MultimodalRouter " + name +
+                   " was deleted: the operator does not adopt its remaining objects";
     return made;
   }
-  log(LogLevel::Info, "an object without an owner is taken back",
+  log(LogLevel::Info, "adopting an object without an owner",
       {{"kind", desired["kind"].text()}, {"object", object::text_of(object::key_of(desired))}});
   return Done{};
 }

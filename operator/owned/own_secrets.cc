@@ -52,9 +52,9 @@ Failure about(std::string_view secret, Reason reason, const std::string& what) {
 Answer<std::string> value_of(const Value& secret, std::string_view key) {
   auto value = desired::secret_value(secret, key);
   if (value && !value->empty()) return std::move(*value);
-  return about(
-      object::key_of(secret).name, Reason::Invalid,
-      "has no key " + std::string(key) + "; add it, or delete the Secret and it is made anew");
+  return about(object::key_of(secret).name, Reason::Invalid,
+               "has no key " + std::string(key) +
+                   ". Add it, or delete the Secret: the operator then makes a new one");
 }
 
 // True for the Secret of a deleted object of the same name that the garbage collector has not
@@ -93,7 +93,7 @@ Answer<Value> OwnSecrets::get_or_create(const Value& fresh) {
   if (there.ok() && is_of_another_name(*there, fresh)) return name_taken(fresh, *there);
   if (there.ok() && is_about_to_go(*there, object::controller_uid_of(fresh))) {
     return about(key.name, Reason::Conflict,
-                 "belongs to another object, which is gone or goes; waiting until it is deleted");
+                 "is being deleted or belongs to a deleted object: waiting until it is gone");
   }
   return there;
 }
@@ -105,7 +105,7 @@ Answer<Value> OwnSecrets::copy_identity(const desired::Scene& scene) {
   const std::string key = SL_TRY(value_of(source, desired::kIdentityKey));
   if (agreement::digest_of(key) != scene.agreement.identity_key) {
     return about(object::key_of(source).name, Reason::Conflict,
-                 "was replaced meanwhile; its new key makes another revision");
+                 "was replaced meanwhile: its new key makes another revision");
   }
   const Value config_map =
       SL_TRY(api_.get(config_maps_resource(), {name_space, desired::revision_config_name(scene)}));
@@ -137,7 +137,7 @@ Answer<Done> OwnSecrets::ensure_identity(const desired::Scene& scene) {
   const std::string key = SL_TRY(value_of(there, desired::kIdentityKey));
   if (agreement::digest_of(key) != scene.agreement.identity_key) {
     return about(object::key_of(there).name, Reason::Invalid,
-                 "holds another key than its revision was made with; delete it");
+                 "does not have the key of its revision. Delete it");
   }
   const std::string version(object::resource_version_of(there));
   const MutexLock lock(mutex_);

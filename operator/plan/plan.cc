@@ -264,7 +264,9 @@ Plan next(const Target& target, const std::vector<Revision>& observed, const Rul
                           : shifted(others.front(), wanted, target, rules);
   for (const auto& [name, replicas] : step.replicas) plan.replicas[name] = replicas;
   plan.message = step.message;
-  if (waits) plan.message += "; " + target.revision + " waits until the former is gone";
+  if (waits)
+    plan.message += ". Revision " + target.revision + " waits until revision " +
+                    others.front().name + " is gone";
   return plan;
 }
 

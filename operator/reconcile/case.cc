@@ -223,15 +223,16 @@ judge::Trouble unseen_of(const Case& now) {
     if (!is_held || !judge::is_list_unknown(now.world, stack)) continue;
     return {.reason = "WorkersNotFound",
             .message = judge::unseen_workers(now.world, stack) +
-                       "; routers keep the workers that they have. Look at the owners and labels "
-                       "of it and of its ReplicaSets and pods"};
+                       ". Routers keep the workers that they have. Check the owners and labels of "
+                       "the Deployment, its ReplicaSets and its pods"};
   }
   const std::set<std::string> unknown = unknown_revisions(now.world);
   if (unknown.empty()) return {};
   return {.reason = "RevisionUnknown",
-          .message = "revision " + *unknown.begin() + " has pods and no spec in ConfigMap " +
+          .message = "revision " + *unknown.begin() + " has pods, but no spec in ConfigMap " +
                      desired::shared_name(now.owner, "specs") +
-                     "; it stays as it is until revision " + now.world.target + " serves in full"};
+                     ". The revision stays unchanged until revision " + now.world.target +
+                     " serves in full"};
 }
 
 namespace {

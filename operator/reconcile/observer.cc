@@ -54,7 +54,7 @@ client::Failure too_many(const std::string& pool) {
   client::Failure made;
   made.reason = Reason::Invalid;
   made.message = "pool " + pool + ": its selector finds more than " +
-                 std::to_string(Observer::kSelectedMax) + " pods; make its labels narrower";
+                 std::to_string(Observer::kSelectedMax) + " pods. Make its labels narrower";
   return made;
 }
 
@@ -192,7 +192,8 @@ std::vector<judge::RouterReport> Observer::reports(const std::vector<judge::Pod>
     }
     // Routers are asked one after the other, so silent ones could take all the time.
     if (clock_.now() >= until) {
-      reports.push_back(judge::unreached(pod, "other routers took all the time there is"));
+      reports.push_back(
+          judge::unreached(pod, "not asked, because other routers took all of the time"));
       continue;
     }
     const auto answers = routers_.ask({pod.ip, token});

@@ -65,7 +65,7 @@ void Pushes::send_lists(const judge::World& world, const std::string& token, Ins
     if (pod == nullptr || clock_.now() >= until) continue;
     const auto pushed = routers_.put({pod->ip, token}, "/v1/workers", one.body);
     if (pushed.ok()) continue;
-    log(LogLevel::Warn, "a router did not take its list of workers",
+    log(LogLevel::Warn, "cannot push the worker list to a router",
         {{"router", pod->name}, {"problem", pushed.error().message}});
   }
 }
@@ -88,7 +88,7 @@ void Pushes::send_settings(const judge::World& world, const judge::Pod& pod,
   // Outside of the lock, because a call may take seconds.
   const auto pushed = routers_.put({pod.ip, token}, "/v1/settings", body);
   if (!pushed.ok()) {
-    log(LogLevel::Warn, "a process did not take its settings",
+    log(LogLevel::Warn, "cannot push the settings to a process",
         {{"pod", pod.name}, {"problem", pushed.error().message}});
     return;
   }

@@ -67,8 +67,8 @@ Answer<Case> case_of(const Value& object) {
     // An older operator may meet words of a newer CRD. It must not guess what they mean.
     now.unread = {.reason = "SpecNotUnderstood",
                   .message = spec.error().message +
-                             "; the kinds are newer than this operator: upgrade it, or take the "
-                             "word out"};
+                             ". The installed kinds are newer than this operator: upgrade the "
+                             "operator, or remove the value"};
   }
   auto status = crd::read_status(document->root());
   if (status.ok()) now.before = std::move(*status);
@@ -329,7 +329,7 @@ bool Reconciler::is_over(Case& now) const {
   if (around_.clock.now() < now.write_until) return false;
   Failure slow;
   slow.reason = Reason::Deadline;
-  slow.message = "the API server is slow; what is left is written the next time";
+  slow.message = "the API server is slow: the next reconciliation writes the rest";
   note(now, "writes", slow);
   return true;
 }

@@ -40,7 +40,7 @@ Result<Value> get(rest::Transport& transport, const std::string& path, Duration 
   request.target = path;
   HttpAnswer answer = SL_TRY(send(transport, request, time_max));
   auto body = Value::parse(std::move(answer.body), {.values_max = kAnswerValuesMax});
-  if (!body.ok()) return unavailable(request, "its answer is no JSON: " + body.error().message);
+  if (!body.ok()) return unavailable(request, "its answer is not JSON: " + body.error().message);
   return std::move(*body);
 }
 
@@ -82,7 +82,7 @@ Result<Done> HttpRouterAdmin::put(const Address& router, const std::string& path
   request.headers.emplace_back("Authorization", "Bearer " + router.token);
   request.body = body.to_text();
   if (!options_.may_write()) {
-    return unavailable(request, "this process does not lead: nothing was sent");
+    return unavailable(request, "this process is not the leader: nothing was sent");
   }
   SL_TRY(send(*transport, request, kCallMax));
   return Done{};

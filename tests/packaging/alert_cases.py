@@ -114,7 +114,7 @@ CASES = {
         ]},
     "SightlineNoRoutableWorker": {
         "fires": {**states("down", "starting"), **errors(5)}, "at": 3, "labels": MINE,
-        "says": WHO + "0 workers may take requests, and clients are refused.",
+        "says": WHO + "0 workers may get requests, and requests fail.",
         "below": [{**states("down", "unverified"), **errors(5)},
                   {**states("down", "down"), **errors(0)}, states("down", "down")]},
     "SightlineErrorsHigh": {
@@ -151,7 +151,7 @@ CASES = {
     "SightlineBlockSizeMismatch": {
         "fires": metric("sightline_block_size_mismatch_total", "0x20 1x200", worker="w1"),
         "at": 21, "labels": {**MINE, "worker": "w1"},
-        "says": WHO + "worker w1 told another block size (1 times in 15 minutes): it gets "
+        "says": WHO + "worker w1 reported another block size (1 times in 15 minutes): it gets "
                       "requests by load alone.",
         "below": [metric("sightline_block_size_mismatch_total", "0x200", worker="w1"),
                   metric("sightline_block_size_mismatch_total", "_x150 1x20", worker="w1")]},
@@ -175,7 +175,7 @@ CASES = {
     "SightlineIndexFull": {
         "fires": metric("sightline_index_refused_blocks_total", "0+1x200"), "at": 11,
         "labels": MINE,
-        "says": WHO + "5 blocks that engines announced found no room in five minutes.",
+        "says": WHO + "the index refused 5 blocks of engines in five minutes.",
         "below": [metric("sightline_index_refused_blocks_total", "0x200"),
                   metric("sightline_index_refused_blocks_total", "0x9 70x200")]},
     "SightlineReuseCollapsed": {
@@ -187,7 +187,7 @@ CASES = {
         "fires": metric("sightline_replica_digests_total", "0x20 1x200", worker="w1",
                         result="unequal"),
         "at": 23, "labels": {**MINE, "instance": "r1", "worker": "w1"},
-        "says": WHO + "the index of r1 differed 1 times from what the agent of worker w1 holds.",
+        "says": WHO + "the index of r1 differed 1 times from the agent of worker w1.",
         "below": [metric("sightline_replica_digests_total", "0x200", worker="w1",
                          result="unequal"),
                   metric("sightline_replica_digests_total", "0+60x200", worker="w1",
@@ -196,7 +196,7 @@ CASES = {
         "fires": {**states("ready"), **metric("sightline_replica_digest_equal_timestamp_seconds",
                                               "0+60x20 1200x200", worker="w1")},
         "at": 28, "labels": {**MINE, "instance": "r1", "worker": "w1"},
-        "says": WHO + "the index of r1 was last proved equal to the agent of worker w1 8m 0s ago.",
+        "says": WHO + "the index of r1 was last verified against the agent of worker w1 8m 0s ago.",
         "below": [{**states("ready"), **metric("sightline_replica_digest_equal_timestamp_seconds",
                                                "-119+60x200", worker="w1")},
                   {**states("unverified"), **metric(
@@ -211,7 +211,7 @@ CASES = {
         "fires": metric("sightline_nats_certificate_expiry_timestamp_seconds",
                         f"{14 * 86400 + 60}x200", file="certificate"),
         "at": 62, "labels": {**MINE, "file": "certificate"},
-        "says": WHO + "the first certificate of certificate ends in 13.96 days.",
+        "says": WHO + "the first certificate of certificate expires in 13.96 days.",
         "below": [metric("sightline_nats_certificate_expiry_timestamp_seconds",
                          f"{15 * 86400}x200", file="certificate")]},
     "SightlineRolloutStuck": {

@@ -65,7 +65,7 @@ true
 {{- include "sightline.validateLease" .Values.leaderElection -}}
 {{- end -}}
 {{- if and .Values.leaderElection.enabled (not .Values.leaderElection.leaseName) -}}
-{{- fail "leaderElection.leaseName: an election needs a name of its Lease" -}}
+{{- fail "leaderElection.leaseName: give the Lease a name" -}}
 {{- end -}}
 {{- if and (not .Values.leaderElection.enabled) (gt (int .Values.replicaCount) 1) -}}
 {{- fail "replicaCount: without leaderElection.enabled only one operator may run" -}}
@@ -77,25 +77,25 @@ true
 {{- fail "podDisruptionBudget.maxUnavailable: give this or minAvailable" -}}
 {{- end -}}
 {{- if and (ne $min "") (ne $max "") -}}
-{{- fail "podDisruptionBudget.minAvailable: give this or maxUnavailable, the other empty" -}}
+{{- fail "podDisruptionBudget.minAvailable: give this or maxUnavailable, not both" -}}
 {{- end -}}
 {{- if and (regexMatch "^[0-9]+$" $min) (ge (int $min) (int .Values.replicaCount)) -}}
-{{- fail "podDisruptionBudget.minAvailable: has to be less than replicaCount, or no node could ever be drained" -}}
+{{- fail "podDisruptionBudget.minAvailable: must be less than replicaCount, or no node could be drained" -}}
 {{- end -}}
 {{- if eq $min "100%" -}}
-{{- fail "podDisruptionBudget.minAvailable: with 100% no node could ever be drained" -}}
+{{- fail "podDisruptionBudget.minAvailable: with 100% no node could be drained" -}}
 {{- end -}}
 {{- end -}}
 {{- $known := include "sightline.alertNames" . | fromYamlArray -}}
 {{- range $index, $name := .Values.alerts.disabled -}}
 {{- if not (has $name $known) -}}
-{{- fail (printf "alerts.disabled[%d]: there is no alert %s; there are %s" $index $name (join ", " $known)) -}}
+{{- fail (printf "alerts.disabled[%d]: there is no alert %s. Known alerts: %s" $index $name (join ", " $known)) -}}
 {{- end -}}
 {{- end -}}
 {{- $thresholds := .Files.Get "alert-thresholds.yaml" | fromYaml -}}
 {{- range $name, $value := .Values.alerts.thresholds -}}
 {{- if not (hasKey $thresholds $name) -}}
-{{- fail (printf "alerts.thresholds.%s: there is no such threshold; there are %s" $name (keys $thresholds | sortAlpha | join ", ")) -}}
+{{- fail (printf "alerts.thresholds.%s: there is no such threshold. Known thresholds: %s" $name (keys $thresholds | sortAlpha | join ", ")) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -113,7 +113,7 @@ true
 {{- range $place, $labels := $more -}}
 {{- range $name, $value := $labels -}}
 {{- if hasKey $own $name -}}
-{{- fail (printf "%s: %s is a label of the chart's own; leave it out" $place $name) -}}
+{{- fail (printf "%s: the chart sets the label %s itself. Leave it out" $place $name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -125,10 +125,10 @@ true
 {{- $renew := include "sightline.milliseconds" .renewDeadline | int64 -}}
 {{- $retry := include "sightline.milliseconds" .retryPeriod | int64 -}}
 {{- if or (le $lease $renew) (lt $lease 1000) -}}
-{{- fail "leaderElection.leaseDuration: has to be longer than renewDeadline, and at least 1s" -}}
+{{- fail "leaderElection.leaseDuration: must be longer than renewDeadline, and at least 1s" -}}
 {{- end -}}
 {{- if le (mul 10 $renew) (mul 12 $retry) -}}
-{{- fail "leaderElection.renewDeadline: has to be longer than 1.2 times retryPeriod" -}}
+{{- fail "leaderElection.renewDeadline: must be longer than 1.2 times retryPeriod" -}}
 {{- end -}}
 {{- end -}}
 

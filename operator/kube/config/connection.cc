@@ -20,7 +20,7 @@ Result<Connection> in_cluster(std::string_view host, std::string_view port,
   if (host.empty() || !whole_number(port, 65535)) {
     return client_error(ErrorCode::InvalidArgument,
                         "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are "
-                        "not both set; name a kubeconfig instead");
+                        "not both set. Use a kubeconfig instead");
   }
   auto name_space = runtime::read_small_file(directory + "/namespace", kNamespaceBytesMax);
   if (!name_space.ok()) {

@@ -45,7 +45,7 @@ Result<std::string> Credentials::current(const Pem& source, std::optional<Held>&
     return held->text;
   }
   if (!held) return with_context(std::move(text).error(), source.file);
-  log(LogLevel::Warn, "a file of credentials cannot be read again; its content stays in use",
+  log(LogLevel::Warn, "cannot read a file of credentials again: its last content stays in use",
       {{"file", source.file}, {"problem", text.error().message}});
   // The next attempt comes after kReadAfter, not with the next request.
   held->read_at = now;

@@ -28,7 +28,7 @@ constexpr std::string_view kGroup = "client.authentication.k8s.io/";
 
 Error unusable(const ExecPlugin& plugin, const std::string& what) {
   std::string message = "exec plugin " + plugin.command + ": " + what;
-  if (!plugin.install_hint.empty()) message += "; " + plugin.install_hint;
+  if (!plugin.install_hint.empty()) message += ". " + plugin.install_hint;
   return client_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
@@ -122,14 +122,14 @@ Result<std::string> output_of(const ExecPlugin& plugin, const Child& child) {
     pollfd readable{child.output, POLLIN, 0};
     if (left <= 0) return unusable(plugin, "did not end in time");
     if (::poll(&readable, 1, static_cast<int>(left)) < 0 && errno != EINTR) {
-      return unusable(plugin, "cannot be read");
+      return unusable(plugin, "its output cannot be read");
     }
     if (readable.revents == 0) continue;
     const ssize_t got = ::read(child.output, piece.data(), piece.size());
-    if (got < 0) return unusable(plugin, "cannot be read");
+    if (got < 0) return unusable(plugin, "its output cannot be read");
     if (got == 0) return text;
     text.append(piece.data(), static_cast<std::size_t>(got));
-    if (text.size() > kExecOutputBytesMax) return unusable(plugin, "printed too much");
+    if (text.size() > kExecOutputBytesMax) return unusable(plugin, "printed too much output");
   }
 }
 
@@ -174,7 +174,8 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const Exec
   }
   if (const std::string_view expires = status["expirationTimestamp"].text(); !expires.empty()) {
     credential.expires = object::parse_timestamp(expires);
-    if (!credential.expires) return unusable(plugin, "gave an expirationTimestamp that is none");
+    if (!credential.expires)
+      return unusable(plugin, "gave an expirationTimestamp that is not a time");
   }
   return credential;
 }

@@ -60,8 +60,7 @@ class Reader {
     if (cluster.server.empty()) entry.problem = "has no server";
     if (!text_of(node, "proxy-url").empty()) {
       entry.problem =
-          "has a proxy-url: proxies are not supported, name a server that is reached "
-          "without one";
+          "has a proxy-url: proxies are not supported, use a server that needs no proxy";
     }
     return entry;
   }
@@ -80,13 +79,13 @@ class Reader {
       entry.problem = "has a client certificate or a client key without the other";
     }
     if (!text_of(node, "username").empty() || !text_of(node, "password").empty()) {
-      entry.problem = "has a password: API servers take none any more, use a token";
+      entry.problem = "has a username or password, which API servers do not accept: use a token";
     }
     if (member_of(node, "auth-provider").IsMap()) {
       entry.problem = "has an auth-provider: use an exec plugin instead";
     }
     // The HTTP library cannot send a header twice.
-    if (user.as_groups.size() > 1) entry.problem = "has several as-groups; one is supported";
+    if (user.as_groups.size() > 1) entry.problem = "has several as-groups: only one is supported";
     if (member_of(node, "as-user-extra").IsMap()) {
       entry.problem = "has as-user-extra, which is not supported";
     }
@@ -105,7 +104,7 @@ class Reader {
     const std::string encoded = text_of(node, (name + "-data").c_str());
     if (encoded.empty()) return {.file = path_of(text_of(node, name.c_str())), .text = {}};
     auto text = from_base64(encoded);
-    if (!text) problem = "has a " + name + "-data that is no base64";
+    if (!text) problem = "has a " + name + "-data that is not base64";
     return {.file = {}, .text = std::move(text).value_or(std::string())};
   }
 
@@ -166,7 +165,7 @@ Result<Kubeconfig> parse_kubeconfig(const std::string& text, const std::string& 
   try {
     const YAML::Node root = YAML::Load(text);
     if (root.IsNull()) return Kubeconfig{};
-    if (!root.IsMap()) return unusable("is no map");
+    if (!root.IsMap()) return unusable("is not a map");
     return kubeconfig_of(root, directory);
   } catch (const YAML::Exception& error) {
     return unusable("line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
@@ -183,7 +182,7 @@ void merge(Kubeconfig& first, const Kubeconfig& second) {
 
 Result<Connection> connection_of(const Kubeconfig& kubeconfig, const std::string& context) {
   const std::string& name = context.empty() ? kubeconfig.current_context : context;
-  if (name.empty()) return unusable("has no current-context: name a context");
+  if (name.empty()) return unusable("has no current-context: set --context");
   const auto chosen = kubeconfig.contexts.find(name);
   if (chosen == kubeconfig.contexts.end()) return unusable("has no context '" + name + "'");
   const auto cluster = kubeconfig.clusters.find(chosen->second.cluster);
@@ -228,7 +227,7 @@ Result<Kubeconfig> read_kubeconfigs(std::string_view paths) {
     merge(all, *one);
     ++found;
   }
-  if (found == 0) return unusable("none of these files exists: " + list);
+  if (found == 0) return unusable("these files do not exist: " + list);
   return all;
 }
 

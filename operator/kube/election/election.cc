@@ -35,13 +35,13 @@ Result<Done> check(const ElectionOptions& options) {
   const bool is_ordered = options.lease_duration > options.renew_deadline &&
                           options.renew_deadline > retry && options.retry_period > Duration::zero();
   if (!is_ordered || options.lease_duration < std::chrono::seconds(1)) {
-    return client_error(ErrorCode::InvalidArgument,
-                        "leader election: lease duration > renew deadline > 1.2 retry periods > 0 "
-                        "must hold");
+    return client_error(
+        ErrorCode::InvalidArgument,
+        "leader election: must have --lease-duration > --renew-deadline > 1.2 x --retry-period");
   }
   if (options.lease.name.empty() || options.identity.empty()) {
     return client_error(ErrorCode::InvalidArgument,
-                        "leader election: the lease and this process must have names");
+                        "leader election: the Lease and this process must have names");
   }
   return Done{};
 }

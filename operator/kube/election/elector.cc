@@ -48,7 +48,7 @@ void Elector::run(const std::stop_token& stop) {
     // The thread ends here: a process that lost its lease must end and never leads again.
     if (std::holds_alternative<Lost>(want)) {
       publish();
-      log(LogLevel::Error, "the lease of the leader is lost");
+      log(LogLevel::Error, "this process has lost the Lease");
       if (told_.on_lost) told_.on_lost();
       return;
     }
@@ -61,7 +61,7 @@ void Elector::run(const std::stop_token& stop) {
     ask(want);
     publish();
     if (election_.is_leader() && !std::exchange(was_leader, true)) {
-      log(LogLevel::Info, "this process leads");
+      log(LogLevel::Info, "this process is the leader");
       if (told_.on_lead) told_.on_lead();
     }
   }

@@ -285,7 +285,7 @@ struct HttpsTransport::State {
     auto head = exchange.wait_for_head(left());
     const bool is_ended = head && exchange.body->wait_for_end(left());
     if (stop.stop_requested()) return give_up(exchange, Reason::Cancelled, "the process stops");
-    if (!is_ended) return give_up(exchange, Reason::Deadline, "no whole answer in time");
+    if (!is_ended) return give_up(exchange, Reason::Deadline, "no complete answer in time");
     HttpAnswer answer = SL_TRY(std::move(*head));
     if (exchange.body->is_over_full()) {
       return give_up(exchange, Reason::LimitExceeded, "the answer is too long");

@@ -70,8 +70,7 @@ void EventRecorder::write(const EventWrite& write, const std::stop_token& stop) 
     const bool is_final = answer.error().status != 0 || failed(answer, Reason::NotLeading);
     if (is_final || tries == kWriteTriesMax || stop.stop_requested()) {
       failed_.add();
-      return log(LogLevel::Debug, "an event cannot be written",
-                 {{"problem", answer.error().message}});
+      return log(LogLevel::Debug, "cannot write an event", {{"problem", answer.error().message}});
     }
     // 0.75 to 1.25 of kWriteRetry.
     const Duration wait = pace::jittered(kWriteRetry * 3 / 4, 2.0 / 3, rng_);

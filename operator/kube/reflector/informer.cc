@@ -61,11 +61,11 @@ void Informer::on_list_failed(const Failure& failure) {
   const bool is_missing =
       failure.reason == client::Reason::NotFound || failure.reason == client::Reason::Forbidden;
   if (!options_.is_optional || !is_missing) {
-    log(LogLevel::Warn, "objects cannot be listed",
+    log(LogLevel::Warn, "cannot list objects",
         {{"resource", options_.resource.plural}, {"problem", failure.message}});
     // Only the first time, or the log would repeat it for ever.
   } else if (!has_synced() || is_known()) {
-    log(LogLevel::Info, "a kind that is not needed is not there; it is looked for again",
+    log(LogLevel::Info, "an optional kind is missing or not readable: trying again later",
         {{"resource", options_.resource.plural}, {"problem", failure.message}});
     // Objects of a deleted kind are gone too.
     apply({.what = StoreChange::What::Replace, .objects = {}});
@@ -147,7 +147,7 @@ Informer::End Informer::follow(client::Watch& watch, const std::stop_token& stop
     if (event->type != "ERROR") strip(event->object);
     auto seen = reflector_.on_event(clock_.now(), event->type, std::move(event->object));
     if (seen.is_unknown) {
-      log(LogLevel::Warn, "unknown type of a watch event",
+      log(LogLevel::Warn, "a watch event has an unknown type",
           {{"resource", options_.resource.plural}, {"type", event->type}});
     }
     if (seen.change) apply(std::move(*seen.change));

@@ -149,7 +149,7 @@ Answer<Done> RestClient::admit(const std::string& method) {
   }
   // After all waiting, because the leadership may have ended meanwhile.
   if (!is_read(method) && options_.may_write && !options_.may_write()) {
-    return failure(Reason::NotLeading, "this process does not lead: nothing was written");
+    return failure(Reason::NotLeading, "this process is not the leader: nothing was written");
   }
   return Done{};
 }
@@ -213,7 +213,7 @@ Answer<Value> RestClient::send_for_object(HttpRequest request) {
     return failure(Reason::LimitExceeded, "the answer has too many values");
   }
   if (!object.ok() || !object->is_object()) {
-    return malformed(is_write, "the answer is no JSON object");
+    return malformed(is_write, "the answer is not a JSON object");
   }
   return std::move(*object);
 }
@@ -233,7 +233,7 @@ Answer<List> RestClient::list(const Resource& resource, const client::ListOption
   if (options.of.is_metadata_alone) request.headers.emplace_back(kAccept, kMetadataList);
   Value answer = SL_TRY(send_for_object(std::move(request)));
   if (!answer["items"].is_array() && !answer["items"].is_null()) {
-    return malformed(false, "the answer is no list");
+    return malformed(false, "the answer is not a list");
   }
   List list;
   list.resource_version = object::resource_version_of(answer);

@@ -24,7 +24,7 @@ Answer<WatchEvent> event_of(std::string line) {
   auto parsed = object::Value::parse(std::move(line));
   const bool is_event = parsed.ok() && (*parsed)["type"].is_string();
   if (!is_event || !(*parsed)["object"].is_object()) {
-    return failure(Reason::Malformed, "a line of the watch is no event");
+    return failure(Reason::Malformed, "a line of the watch is not an event");
   }
   return WatchEvent{WatchEvent::What::Event, std::string((*parsed)["type"].text()),
                     std::move(parsed->member("object"))};

@@ -223,7 +223,7 @@ def test_workers_of_an_unlabelled_replica_set_serve_with_a_reason(serving):
                 serving, policy.CONTROLLER, of_workers[0])):
             serving.kubectl("label", *of_workers, f"{ROUTER_LABEL}-")
             serving.until(lambda: says(serving, "Ready", "False WorkersNotFound", name,
-                                       "has 2 pods, of which 0 are found"), "it says so")
+                                       "has 2 pods, but the operator finds 0"), "it says so")
             assert condition(serving, "Degraded") == "False Serving"
             wait_for_more(serving, answers)
             serving.kubectl("label", *of_workers, f"{ROUTER_LABEL}=demo")

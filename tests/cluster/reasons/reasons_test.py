@@ -40,7 +40,7 @@ def test_object_reports_a_foreign_service_and_keeps_it(home):
     home.apply(theirs)
     before = home.get("service", "demo")
     home.apply(router())
-    until_said(home, "Ready", "NameTaken", "Service/demo", "somebody else")
+    until_said(home, "Ready", "NameTaken", "Service/demo", "another owner")
     assert home.get("service", "demo") == before
     home.kubectl("delete", "service", "demo")
     home.until(lambda: "demo" in owned(home, "service"), "it has a Service of its own", READY_S)

@@ -106,7 +106,7 @@ TEST(Commands, RefusesConflictingArgumentsWithTheRemedy) {
     const auto checked = check_own_arguments(spec.pools[0]);
     ASSERT_FALSE(checked.ok()) << argument;
     EXPECT_EQ(checked.error().param, "args[2]");
-    EXPECT_NE(checked.error().message.find("take it out"), std::string::npos);
+    EXPECT_NE(checked.error().message.find("remove it"), std::string::npos);
   }
 }
 

@@ -28,12 +28,12 @@ TEST(Accept, ASpecThatFightsNothing) { EXPECT_EQ(why(spec_with_image()), ""); }
 TEST(Accept, RefusesAnEngineWithoutAnImage) {
   crd::Spec spec = spec_with_image();
   spec.pools[0].worker_template->image.clear();
-  EXPECT_EQ(why(spec), "ImageMissing: spec.pools[0].template.image: name the engine's image");
+  EXPECT_EQ(why(spec), "ImageMissing: spec.pools[0].template.image: set the engine's image");
   spec.pools[0].backend = crd::Backend::Simulator;
   EXPECT_EQ(why(spec), "");
   EXPECT_EQ(why(spec, {}, {.router = {}, .nats = "nats:1", .download = "hf:1"}),
-            "ImageMissing: spec.image: name the image of frontends and routers, since the operator "
-            "was started without --router-image");
+            "ImageMissing: spec.image: set the image of frontends and routers, because the "
+            "operator was started without --router-image");
 }
 
 TEST(Accept, RefusesASpecThatNeedsAMissingOperatorImage) {
@@ -68,8 +68,8 @@ TEST(Accept, NotOneNameForTwoEndpoints) {
   EXPECT_EQ(why(spec), "");
   spec.pools.push_back(pool);
   EXPECT_EQ(why(spec),
-            "EndpointTwice: spec.pools[2].endpoints: the name e0 stands in another pool too; give "
-            "it one of its own");
+            "EndpointTwice: spec.pools[2].endpoints: another pool also has an endpoint e0. Rename "
+            "one of them");
 }
 
 TEST(Accept, NotMoreThanASimulatorTakes) {
@@ -77,9 +77,9 @@ TEST(Accept, NotMoreThanASimulatorTakes) {
   spec.kv.block_size = 2048;
   EXPECT_EQ(why(spec), "");
   spec.pools[0].backend = crd::Backend::Simulator;
-  EXPECT_EQ(
-      why(spec),
-      "SimulatorLimit: spec.kv.blockSize: spec.pools[0].backend simulator takes 1024 at most");
+  EXPECT_EQ(why(spec),
+            "SimulatorLimit: spec.kv.blockSize: must be at most 1024, because "
+            "spec.pools[0].backend is simulator");
 }
 
 TEST(Accept, NotArgumentsThatAreOurs) {
@@ -93,8 +93,8 @@ TEST(Accept, NotTransferBetweenEnginesBeforeItIsSupported) {
   crd::Spec spec = spec_with_image();
   spec.pools[0].worker_template->args = {"--kv-transfer-config={}"};
   EXPECT_TRUE(why(spec).starts_with(
-      "ArgumentsRefused: spec.pools[0].template.args[0]: --kv-transfer-config is refused until "
-      "prefill and decode on different workers are supported: "))
+      "ArgumentsRefused: spec.pools[0].template.args[0]: --kv-transfer-config is refused, because "
+      "prefill and decode on different workers are not supported yet. "))
       << why(spec);
 }
 
@@ -102,21 +102,21 @@ TEST(Accept, NotPodTemplatesThatTakeOverWhatIsOurs) {
   crd::Spec spec = spec_with_image();
   spec.router.pod_template.json = R"({"spec":{"containers":[{"name":"router","args":["serve"]}]}})";
   EXPECT_EQ(why(spec),
-            "PodTemplateRefused: spec.router.podTemplate.spec.containers[0].args: is rendered by "
-            "the operator; leave it out");
+            "PodTemplateRefused: spec.router.podTemplate.spec.containers[0].args: the operator "
+            "sets this field. Leave it out");
   spec.router.pod_template.json = R"({"spec":{"nodeSelector":{"zone":"a"}}})";
   EXPECT_EQ(why(spec), "");
   spec.nats.managed.emplace();
   spec.nats.managed->pod_template.json =
       R"({"spec":{"tolerations":[],"containers":[{"name":"nats","command":["sh"]}]}})";
   EXPECT_EQ(why(spec),
-            "PodTemplateRefused: spec.nats.managed.podTemplate.spec.containers[0].command: is "
-            "rendered by the operator; leave it out");
+            "PodTemplateRefused: spec.nats.managed.podTemplate.spec.containers[0].command: the "
+            "operator sets this field. Leave it out");
   spec.nats.managed.reset();
   spec.agents.pod_template.json = R"({"spec":{"containers":[{"name":"agent","image":"a"}]}})";
   EXPECT_EQ(why(spec),
-            "PodTemplateRefused: spec.agents.podTemplate.spec.containers[0].image: is rendered by "
-            "the operator; leave it out");
+            "PodTemplateRefused: spec.agents.podTemplate.spec.containers[0].image: the operator "
+            "sets this field. Leave it out");
   spec.agents = {};
   spec.pools[0].worker_template->pod_template.json = R"(["no object"])";
   EXPECT_EQ(why(spec), "PodTemplateInvalid: spec.pools[0].template.podTemplate: must be an object");
@@ -131,8 +131,7 @@ TEST(Accept, NotEnvironmentThatIsNoObject) {
 TEST(Accept, NotReferencesToWhatIsNotThere) {
   crd::Spec spec = spec_with_image();
   spec.model.token_secret = {.name = "hub", .key = "token"};
-  EXPECT_EQ(why(spec),
-            "SecretMissing: Secret hub with key token is not in this namespace; create it");
+  EXPECT_EQ(why(spec), "SecretMissing: this namespace has no Secret hub with key token. Create it");
   EXPECT_EQ(why(spec, {.secrets = {"hub/token"}, .chat_template = {}}), "");
   spec.model.token_secret.reset();
   spec.model.chat_template = {.config_map = "templates", .key = "chat.jinja"};
@@ -142,8 +141,8 @@ TEST(Accept, NotReferencesToWhatIsNotThere) {
   spec.model.source.emplace();
   spec.model.source->pvc = {.claim_name = "models", .path = {}};
   EXPECT_EQ(why(spec),
-            "ClaimMissing: spec.model.source.pvc: PersistentVolumeClaim models is not in this "
-            "namespace; create it");
+            "ClaimMissing: spec.model.source.pvc: this namespace has no PersistentVolumeClaim "
+            "models. Create it");
   EXPECT_EQ(why(spec, {.secrets = {}, .chat_template = {}, .has_claim = true}), "");
 }
 

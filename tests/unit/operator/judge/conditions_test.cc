@@ -80,7 +80,7 @@ TEST(Conditions, RefusedSpecIsNamedAndReadyIsFalse) {
   const World world = healthy_world();
   EXPECT_EQ(verdict(kAccepted, world, findings), "False ArgumentsRefused");
   EXPECT_EQ(of(kAccepted, world, findings).message,
-            "spec.pools[0].template.args[1]: …; the spec that was accepted last keeps running");
+            "spec.pools[0].template.args[1]: …. The last accepted spec keeps running");
   EXPECT_EQ(verdict(kReady, world, findings), "False ArgumentsRefused");
 }
 
@@ -120,7 +120,7 @@ TEST(Conditions, WorkersThatRoutersChooseByLoadAloneStillAnswer) {
   EXPECT_EQ(verdict(kWorkersReady, world), "False NotRoutable");
   EXPECT_EQ(verdict(kDegraded, world), "True WithoutOverlap");
   EXPECT_EQ(of(kDegraded, world).message,
-            "requests are answered by load alone: 0 of 2 workers are routable; w0: NATS cannot be "
+            "routers choose workers by load alone: 0 of 2 workers are routable; w0: NATS cannot be "
             "reached");
 
   for (RouterReport& router : world.routers) {
@@ -204,11 +204,11 @@ TEST(Conditions, UpdatingMessageNamesAStuckPod) {
   world.pods.back().trouble = "frontend: ErrImageNeverPull";
   Findings findings = completed();
   findings.plan.phase = plan::Phase::Moving;
-  findings.plan.message = "shop-aaa-frontend has 1 of 2 pods of its latest template";
+  findings.plan.message = "shop-aaa-frontend has 1 of 2 pods with its latest template";
   EXPECT_EQ(verdict(kFrontendReady, world, findings), "True PodsReady");
   EXPECT_EQ(verdict(kReady, world, findings), "False Updating");
   EXPECT_EQ(of(kReady, world, findings).message,
-            "shop-aaa-frontend has 1 of 2 pods of its latest template; "
+            "shop-aaa-frontend has 1 of 2 pods with its latest template; "
             "f2: frontend: ErrImageNeverPull");
 }
 
@@ -336,7 +336,7 @@ TEST(Conditions, FailedWritePrecedesItsConsequences) {
   world.routers.clear();
   std::erase_if(world.deployments, [](const Deployment& one) { return one.component == "router"; });
   EXPECT_EQ(verdict(kReady, world), "False PodsNotReady");
-  EXPECT_EQ(of(kRouterReady, world).message, "no Deployment of it asks for pods yet");
+  EXPECT_EQ(of(kRouterReady, world).message, "no Deployment of this component requests pods yet");
   Findings findings = completed();
   findings.seeing = {.reason = "WorkersNotFound", .message = "none"};
   EXPECT_EQ(verdict(kReady, world, findings), "False WorkersNotFound");
@@ -352,9 +352,8 @@ TEST(Conditions, FailedWritePrecedesItsConsequences) {
 TEST(Conditions, NameTheNatsPodThatDoesNotRun) {
   World world = healthy_world();
   world.nats_ready = 0;
-  EXPECT_EQ(
-      of(kMessagingReady, world).message,
-      "0 of 1 NATS servers are ready; it has no pods: see the events of StatefulSet shop-nats");
+  EXPECT_EQ(of(kMessagingReady, world).message,
+            "0 of 1 NATS servers are ready; StatefulSet shop-nats has no pods: see its events");
   Pod nats = worker_pod("shop-nats-0", {});
   nats.component = "nats";
   nats.trouble = "nats: ErrImagePull";

@@ -135,7 +135,7 @@ TEST(ListsToPush, KeepListsWhileADeploymentsPodsAreMissing) {
   take_pods_of(world, "worker");
   EXPECT_TRUE(lists_to_push(world).empty());
   EXPECT_EQ(unseen_workers(world, world.stacks[0]),
-            "Deployment shop-aaa-gpu has 2 pods, of which 0 are found");
+            "Deployment shop-aaa-gpu has 2 pods, but the operator finds 0");
   world.deployments[0].pods = 0;
   ASSERT_EQ(lists_to_push(world).size(), 2U);
   EXPECT_EQ(lists_to_push(world)[0].body["workers"].size(), 0U);

@@ -77,13 +77,14 @@ TEST(Rolling, NamesADeploymentUntilAllItsPodsAreUpdated) {
   EXPECT_EQ(rolling_of(world), "");
   Deployment& frontends = world.deployments[2];
   frontends.is_observed = false;
-  EXPECT_EQ(rolling_of(world), "shop-aaa-frontend is not yet looked at");
+  EXPECT_EQ(rolling_of(world),
+            "the Deployment controller has not observed the latest spec of shop-aaa-frontend");
   frontends.is_observed = true;
   frontends.pods = 3;
   frontends.updated = 1;
-  EXPECT_EQ(rolling_of(world), "shop-aaa-frontend has 1 of 2 pods of its latest template");
+  EXPECT_EQ(rolling_of(world), "shop-aaa-frontend has 1 of 2 pods with its latest template");
   frontends.updated = 2;
-  EXPECT_EQ(rolling_of(world), "shop-aaa-frontend has 1 pod of an older template");
+  EXPECT_EQ(rolling_of(world), "shop-aaa-frontend has 1 pod with an older template");
 }
 
 TEST(Status, LimitsBlockSizesToTheSchema) {

@@ -15,7 +15,7 @@ namespace {
 TEST(Connection, FailsWithARemedyWithoutAPodOrFile) {
   const auto connection = connection_for({}, {{"HOME", "/nowhere"}});
   ASSERT_FALSE(connection.ok());
-  EXPECT_NE(connection.error().message.find("give --kubeconfig or KUBECONFIG"), std::string::npos)
+  EXPECT_NE(connection.error().message.find("set --kubeconfig or KUBECONFIG"), std::string::npos)
       << connection.error().message;
 }
 

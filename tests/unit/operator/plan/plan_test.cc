@@ -188,7 +188,8 @@ TEST(Plan, ThirdRevisionWaitsForTheSmallerOneToEnd) {
   EXPECT_EQ(plan.replicas.at("b").at("p"), 0);
   EXPECT_EQ(plan.replicas.at("a").at("p"), 2);
   EXPECT_FALSE(plan.replicas.contains("c"));
-  EXPECT_NE(plan.message.find("c waits"), std::string::npos) << plan.message;
+  EXPECT_NE(plan.message.find("Revision c waits until revision b is gone"), std::string::npos)
+      << plan.message;
 }
 
 struct Bounds {

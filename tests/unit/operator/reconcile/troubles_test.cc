@@ -74,7 +74,7 @@ TEST(Troubles, ForeignServiceIsReadysReasonAndAnEvent) {
   trial.server.put(*owned::rendered_of("Service"), service);
   try_tick(trial);
   EXPECT_EQ(trial.condition("Ready"), "False NameTaken");
-  EXPECT_TRUE(message(trial, "Ready").starts_with("Service/shop: Service shop is there already"))
+  EXPECT_TRUE(message(trial, "Ready").starts_with("Service/shop: Service shop already exists"))
       << message(trial, "Ready");
   EXPECT_TRUE(has_event(trial, "NameTaken"));
   ASSERT_TRUE(trial.server.remove(*owned::rendered_of("Service"), kShop, {}).ok());
@@ -123,7 +123,8 @@ TEST(Troubles, UnknownWordIsReportedAndTheAcceptedSpecRuns) {
   trial.tick();
   EXPECT_EQ(trial.condition("Accepted"), "False SpecNotUnderstood");
   EXPECT_EQ(trial.condition("Ready"), "False SpecNotUnderstood");
-  EXPECT_TRUE(message(trial, "Accepted").starts_with("spec.router.policy must be one of its words"))
+  EXPECT_TRUE(
+      message(trial, "Accepted").starts_with("spec.router.policy must be one of its values"))
       << message(trial, "Accepted");
   EXPECT_TRUE(has_event(trial, "SpecNotUnderstood"));
   EXPECT_EQ(trial.cluster.pods("worker").size(), workers);

@@ -35,7 +35,7 @@ class FakeTransport : public rest::Transport {
     network_.requests.emplace_back(server_, request);
     client::Failure late;
     late.reason = client::Reason::Deadline;
-    late.message = "no whole answer in time";
+    late.message = "no complete answer in time";
     network_.clock.advance(std::min(network_.pace, time_max));
     if (network_.pace > time_max) return late;
     const auto found = network_.answers.find(request.target);
@@ -91,7 +91,7 @@ TEST_F(HttpRouterAdminTest, SaysWhatARouterThatDoesNotAnswerWasAsked) {
   answer("/v1/workers", 200, "no JSON");
   const auto odd = admin().ask({"10.0.0.7", {}});
   ASSERT_FALSE(odd.ok());
-  EXPECT_TRUE(odd.error().message.starts_with("GET /v1/workers: its answer is no JSON: "));
+  EXPECT_TRUE(odd.error().message.starts_with("GET /v1/workers: its answer is not JSON: "));
 }
 
 TEST_F(HttpRouterAdminTest, AllThatIsAskedOfARouterHasOneTime) {
@@ -110,7 +110,7 @@ TEST_F(HttpRouterAdminTest, AnAnswerOfEndlesslyManyValuesIsNone) {
   answer("/v1/workers", 200, many + "]");
   const auto odd = admin().ask({"10.0.0.7", {}});
   ASSERT_FALSE(odd.ok());
-  EXPECT_TRUE(odd.error().message.starts_with("GET /v1/workers: its answer is no JSON: "));
+  EXPECT_TRUE(odd.error().message.starts_with("GET /v1/workers: its answer is not JSON: "));
   answer("/v1/workers", 200, std::string(200, '[') + std::string(200, ']'));
   EXPECT_FALSE(admin().ask({"10.0.0.7", {}}).ok());
 }
