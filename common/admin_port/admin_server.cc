@@ -152,7 +152,7 @@ struct AdminServer::State {
     try {
       way.route(request, respond);
     } catch (const std::exception& failure) {
-      respond(admin_error(500, std::string("failure of the process: ") + failure.what()));
+      respond(admin_error(500, std::string("internal error: ") + failure.what()));
     }
   }
 

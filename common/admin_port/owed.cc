@@ -12,7 +12,7 @@ AdminServer::Respond Owed::respond() {
   // Its destructor runs with that of the last copy.
   struct Promise {
     explicit Promise(std::shared_ptr<Owed> answer) : owed(std::move(answer)) {}
-    ~Promise() { owed->give(admin_error(503, "the process stops: there will be no answer")); }
+    ~Promise() { owed->give(admin_error(503, "the process is stopping and will not answer")); }
     Promise(const Promise&) = delete;
     Promise& operator=(const Promise&) = delete;
     std::shared_ptr<Owed> owed;

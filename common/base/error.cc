@@ -63,7 +63,7 @@ Error limit_error(ErrorCode code, std::string limit, std::string message, std::s
 
 Error overload_error(std::string limit, std::string_view what) {
   // The setting's name shows an operator which limit to raise.
-  auto message = std::string(what) + " (" + limit + "); try again shortly";
+  auto message = std::string(what) + " (" + limit + "). Try again shortly";
   return Error{ErrorCode::Overloaded, Blame::Internal, true, std::move(message), {},
                std::move(limit)};
 }

@@ -211,10 +211,10 @@ std::uint64_t LineWriter::dropped_total() const {
 }
 
 void end_without_thread(int fd, std::string_view thread, std::string_view why) {
-  write_last_words(fd, "the thread " + std::string(thread) +
-                           " cannot be started: " + std::string(why) +
-                           "; raise the limit of processes and threads (ulimit -u, or pids.max of "
-                           "the cgroup)\n");
+  write_last_words(
+      fd,
+      "the thread " + std::string(thread) + " cannot be started: " + std::string(why) +
+          ". Raise the limit of processes and threads (ulimit -u, or pids.max of the cgroup)\n");
   std::_Exit(EXIT_FAILURE);
 }
 

@@ -103,11 +103,11 @@ Error memory_error(const ByteBudget& budget, std::size_t bytes, Claim claim,
   if (is_never) {
     return limit_error(ErrorCode::TooLarge, limit,
                        std::string(what) + " needs " + std::to_string(bytes) +
-                           " bytes of memory, more than one request may have of the " + most +
+                           " bytes of memory, more than one request may use of the " + most +
                            " that " + limit + " allows");
   }
-  return overload_error(limit, std::string(what) + " finds no room in the " + most +
-                                   " bytes of memory that there are for all");
+  return overload_error(
+      limit, std::string(what) + " has no room in the " + most + " bytes of memory that all share");
 }
 
 Error memory_error(const HeldBytes& holder, std::size_t bytes, std::string_view what) {

@@ -23,7 +23,7 @@ Begun begin(const Command& command, const Invocation& invocation, contract::Sett
   const auto read_file = [&command](const std::string& path) -> Result<std::string> {
     if (command.read_file) return command.read_file(path);
     return client_error(ErrorCode::Unsupported, path + ": " + std::string(command.name) +
-                                                    " takes no configuration file; give flags");
+                                                    " takes no configuration file: use flags");
   };
   const auto loaded =
       contract::load_settings(table, {invocation.arguments, invocation.environment, read_file});
@@ -44,7 +44,8 @@ Begun begin(const Command& command, const Invocation& invocation, contract::Sett
 
 void tell_left_out(const Begun& begun) {
   for (const std::string& problem : begun.left_out) {
-    log(LogLevel::Error, "a worker of the configuration file is left out", {{"problem", problem}});
+    log(LogLevel::Error, "ignored an invalid worker in the configuration file",
+        {{"problem", problem}});
   }
 }
 

@@ -9,8 +9,8 @@ SettingTable agent_table(AgentSettings& settings) {
   add_admin(table, settings.admin);
   add_admin_tokens(table, settings.admin);
   table.add_switch({"agent.drain_by_get", "agent-drain-by-get", "",
-                    "GET /drain drains as POST does, without a token, for hooks that are not "
-                    "changed yet. Goes with the next release."},
+                    "GET /drain also drains the workers, without a token, for hooks that are not "
+                    "changed yet. The next release removes it."},
                    settings.drain_by_get);
   add_model_name(table, settings.model);
   add_identity(table, settings.identity);
@@ -25,10 +25,10 @@ SettingTable agent_table(AgentSettings& settings) {
 
 Result<Done> check_agent_settings(const AgentSettings& settings, bool has_config_file) {
   if (settings.nats.urls.empty()) {
-    return client_error(ErrorCode::InvalidArgument,
-                        "nats.urls is not set: an agent tells routers over NATS what workers hold; "
-                        "give --nats nats://HOST:PORT, SIGHTLINE_NATS or nats.urls in the "
-                        "configuration file");
+    return client_error(
+        ErrorCode::InvalidArgument,
+        "nats.urls is not set, but an agent publishes to routers over NATS: give --nats "
+        "nats://HOST:PORT, SIGHTLINE_NATS or nats.urls in the configuration file");
   }
   SL_TRY(check_model_name(settings.model));
   SL_TRY(check_workers(settings.workers, has_config_file));

@@ -45,11 +45,11 @@ inline constexpr MetricSpec kReconcileSeconds{"controller_runtime_reconcile_time
 inline constexpr MetricSpec kReconcileConcurrentMax{
     "controller_runtime_max_concurrent_reconciles",
     MetricType::Gauge,
-    "Reconciliations that may go on at the same time.",
+    "Reconciliations that may run at the same time.",
     {"controller"}};
 inline constexpr MetricSpec kReconcileActiveWorkers{"controller_runtime_active_workers",
                                                     MetricType::Gauge,
-                                                    "Reconciliations under way.",
+                                                    "Reconciliations that run.",
                                                     {"controller"}};
 
 // The work queue.
@@ -59,11 +59,11 @@ inline constexpr MetricSpec kWorkqueueDepth{"workqueue_depth",
                                             {"name", "controller", "priority"}};
 inline constexpr MetricSpec kWorkqueueAddsTotal{"workqueue_adds_total",
                                                 MetricType::Counter,
-                                                "Items that came into the queue.",
+                                                "Items added to the queue.",
                                                 {"name", "controller"}};
 inline constexpr MetricSpec kWorkqueueQueueSeconds{"workqueue_queue_duration_seconds",
                                                    MetricType::Histogram,
-                                                   "Time of an item in the queue.",
+                                                   "Time that an item waits in the queue.",
                                                    {"name", "controller"},
                                                    kWorkqueueBuckets};
 inline constexpr MetricSpec kWorkqueueWorkSeconds{"workqueue_work_duration_seconds",
@@ -74,13 +74,12 @@ inline constexpr MetricSpec kWorkqueueWorkSeconds{"workqueue_work_duration_secon
 inline constexpr MetricSpec kWorkqueueUnfinishedSeconds{
     "workqueue_unfinished_work_seconds",
     MetricType::Gauge,
-    "Time since the work under way was begun, all items together.",
+    "Time since the running work began, sum of all items.",
     {"name", "controller"}};
-inline constexpr MetricSpec kWorkqueueLongestSeconds{
-    "workqueue_longest_running_processor_seconds",
-    MetricType::Gauge,
-    "Time since the oldest work under way was begun.",
-    {"name", "controller"}};
+inline constexpr MetricSpec kWorkqueueLongestSeconds{"workqueue_longest_running_processor_seconds",
+                                                     MetricType::Gauge,
+                                                     "Time since the oldest running work began.",
+                                                     {"name", "controller"}};
 inline constexpr MetricSpec kWorkqueueRetriesTotal{"workqueue_retries_total",
                                                    MetricType::Counter,
                                                    "Items put back after a failure.",
@@ -90,7 +89,7 @@ inline constexpr MetricSpec kWorkqueueRetriesTotal{"workqueue_retries_total",
 inline constexpr MetricSpec kRestRequestsTotal{
     "rest_client_requests_total",
     MetricType::Counter,
-    "Requests to the API server, by status, or <error>, and method.",
+    "Requests to the API server, by status (or <error>) and method.",
     {"code", "method", "host"}};
 inline constexpr MetricSpec kRestRequestSeconds{"rest_client_request_duration_seconds",
                                                 MetricType::Histogram,
@@ -100,33 +99,34 @@ inline constexpr MetricSpec kRestRequestSeconds{"rest_client_request_duration_se
 inline constexpr MetricSpec kRestRetriesTotal{
     "rest_client_request_retries_total",
     MetricType::Counter,
-    "Requests sent again, by the status that asked for it.",
+    "Retried requests, by the status that caused the retry.",
     {"code", "verb", "host"}};
 inline constexpr MetricSpec kRestLimiterSeconds{"rest_client_rate_limiter_duration_seconds",
                                                 MetricType::Histogram,
-                                                "Time that a request waited for its turn.",
+                                                "Time that a request waited for the rate limiter.",
                                                 {"verb", "host"},
                                                 kRestBuckets};
 inline constexpr MetricSpec kRestRequestBytes{"rest_client_request_size_bytes",
                                               MetricType::Histogram,
-                                              "Size of a request's body.",
+                                              "Size of a request body.",
                                               {"verb", "host"},
                                               kRestSizeBuckets};
 inline constexpr MetricSpec kRestResponseBytes{"rest_client_response_size_bytes",
                                                MetricType::Histogram,
-                                               "Size of an answer's body.",
+                                               "Size of a response body.",
                                                {"verb", "host"},
                                                kRestSizeBuckets};
 
 // Reflectors, for which client-go has no counters.
 inline constexpr MetricSpec kReflectorListsTotal{"sightline_operator_lists_total",
                                                  MetricType::Counter,
-                                                 "Lists asked for by a cache, by result.",
+                                                 "List requests of a cache, by result.",
                                                  {"resource", "result"}};
-inline constexpr MetricSpec kReflectorWatchesTotal{"sightline_operator_watches_total",
-                                                   MetricType::Counter,
-                                                   "Watches begun by a cache, by how they ended.",
-                                                   {"resource", "end"}};
+inline constexpr MetricSpec kReflectorWatchesTotal{
+    "sightline_operator_watches_total",
+    MetricType::Counter,
+    "Watches of a cache, by the reason of their end.",
+    {"resource", "end"}};
 inline constexpr MetricSpec kReflectorObjects{"sightline_operator_cached_objects",
                                               MetricType::Gauge,
                                               "Objects in a cache.",
@@ -138,7 +138,7 @@ inline constexpr MetricSpec kReflectorObjects{"sightline_operator_cached_objects
 // own, because `namespace` is the namespace of the scraped pod.
 inline constexpr MetricSpec kObjects{"sightline_operator_objects",
                                      MetricType::Gauge,
-                                     "MultimodalRouters by the phase of their roll-out.",
+                                     "MultimodalRouters by the phase of their rollout.",
                                      {"phase"},
                                      {},
                                      Combine::Max};
@@ -151,14 +151,14 @@ inline constexpr MetricSpec kObjectsByCondition{"sightline_operator_objects_by_c
 inline constexpr MetricSpec kObjectReady{
     "sightline_operator_object_ready",
     MetricType::Gauge,
-    "1 while the MultimodalRouter is Ready, else 0; none of a suspended one.",
+    "1 while the MultimodalRouter is Ready, else 0. A suspended one has no series.",
     {"router_namespace", "router"},
     {},
     Combine::Max};
 inline constexpr MetricSpec kObjectRolloutStuck{
     "sightline_operator_object_rollout_stuck",
     MetricType::Gauge,
-    "1 while the MultimodalRouter's roll-out made no progress within its deadline, else 0.",
+    "1 while the rollout of the MultimodalRouter made no progress within its deadline, else 0.",
     {"router_namespace", "router"},
     {},
     Combine::Max};
@@ -172,7 +172,7 @@ inline constexpr MetricSpec kObjectWorkers{
 
 // Leader election.
 inline constexpr MetricSpec kLeaderStatus{
-    "leader_election_master_status", MetricType::Gauge, "1: this process leads.", {"name"}};
+    "leader_election_master_status", MetricType::Gauge, "1: this process is the leader.", {"name"}};
 inline constexpr MetricSpec kLeaderSlowpathTotal{
     "leader_election_slowpath_total",
     MetricType::Counter,

@@ -36,8 +36,8 @@ Result<IdentityKey> parse_identity_key(std::string_view file_content) {
   const auto decoded = from_hex(trimmed(file_content));
   if (decoded && decoded->size() == IdentityKey::kBytes) return key_of(*decoded);
   return client_error(ErrorCode::InvalidArgument,
-                      "the identity key file must hold 32 raw bytes or 64 hexadecimal digits; "
-                      "create one with: head -c 32 /dev/urandom > FILE");
+                      "the identity key file must hold 32 raw bytes or 64 hexadecimal digits. "
+                      "Create one with: head -c 32 /dev/urandom > FILE");
 }
 
 }  // namespace sightline::contract

@@ -68,11 +68,11 @@ Result<Done> set(SettingTable& table, const json::Value& given) {
   const std::string path(given.name());
   Setting* row = find(table, path);
   if (row == nullptr) {
-    return refused(json::to_quoted(path) + " is no setting" + suggestion(path, paths_of(table)));
+    return refused(json::to_quoted(path) + " is not a setting" + suggestion(path, paths_of(table)));
   }
   if (!is_live(path)) {
     return refused(path +
-                   " may not change while the process runs: " + std::string(why_not_live(path)));
+                   " cannot change while the process runs: " + std::string(why_not_live(path)));
   }
   auto text = text_of(given);
   if (!text.ok()) return with_context(text.error(), path);
@@ -133,20 +133,21 @@ bool is_live(std::string_view path) {
 }
 
 std::string_view why_not_live(std::string_view path) {
-  if (path == "workers") return "push them by PUT /v1/workers";
+  if (path == "workers") return "push workers by PUT /v1/workers";
   if (path == "media.allow_private_addresses") {
-    return "it would let who pushes reach into the network of this machine";
+    return "it would give pushers access to the network of this machine";
   }
-  if (path == "server.passed_paths") return "it would let who pushes reach more of the engines";
+  if (path == "server.passed_paths")
+    return "it would give pushers access to more paths of the engines";
   if (path.ends_with("_file") || path == "model.path") {
-    return "who pushes may not name files of this machine";
+    return "a push must not name files of this machine";
   }
-  if (path == "routing.seed") return "the draw among equals has begun with it";
-  if (path == "model.served_names") return "the names of all blocks that are known depend on it";
+  if (path == "routing.seed") return "the random choice among equal workers began with it";
+  if (path == "model.served_names") return "the keys of all known blocks depend on it";
   if (path.starts_with("nats.") || path.starts_with("replica.")) {
-    return "other processes know this one by it";
+    return "other processes identify this one by it";
   }
-  return "it is used when the process starts, and only then";
+  return "it is used only when the process starts";
 }
 
 Result<PushedSettings> push_settings(const ServeSettings& start, const ServeSettings& before,
@@ -161,7 +162,7 @@ Result<PushedSettings> push_settings(const ServeSettings& start, const ServeSett
   for (const json::Value& given : *settings) {
     Result<Done> done = next.pushed.insert(std::string(given.name())).second
                             ? set(table, given)
-                            : refused(json::to_quoted(given.name()) + " is there twice");
+                            : refused(json::to_quoted(given.name()) + " is given twice");
     if (done.ok()) continue;
     if (++count > kProblemsMax) continue;
     problems += (problems.empty() ? "" : "; ") + done.error().message;

@@ -96,7 +96,7 @@ class FlagReader {
       flags_.values.push_back({&row, {std::move(text), {}}, "flag " + name});
       return Done{};
     }
-    return invalid("unknown flag " + name + suggestion(name, known) + "; --help lists all of them");
+    return invalid("unknown flag " + name + suggestion(name, known) + ". --help lists all flags");
   }
 
   Result<std::string> value_of(const std::string& name, const std::string& placeholder,
@@ -229,7 +229,7 @@ std::string help_text(const SettingTable& table) {
       "  --config FILE\n"
       "      YAML file with settings by the dotted names below. [SIGHTLINE_CONFIG]\n"
       "  --print-config\n"
-      "      Show all settings and where each comes from, as YAML, and end.\n"
+      "      Print all settings as YAML, each with its source, and exit.\n"
       "  --help\n"
       "      Show this text.\n";
   std::string section = "-";

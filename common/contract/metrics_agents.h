@@ -12,44 +12,46 @@ namespace sightline::contract {
 inline constexpr MetricSpec kAgentStreamsOpen{
     "sightline_agent_streams_open",
     MetricType::Gauge,
-    "Ranks of the worker of which all is known and told to routers.",
+    "Ranks of the worker whose blocks are all known and published to routers.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kAgentBlocks{"sightline_agent_blocks",
                                          MetricType::Gauge,
-                                         "Blocks that the worker holds, as routers are told.",
+                                         "Blocks that the worker holds, as published to routers.",
                                          {kWorkerLabel, "tier"},
                                          {},
                                          Combine::Max};
 inline constexpr MetricSpec kAgentMemoryBytes{
     "sightline_agent_memory_bytes",
     MetricType::Gauge,
-    "Memory of what is told of the worker: blocks, frames and dumps that can be had again.",
+    "Memory for published data of the worker: blocks, and frames and snapshots that can be "
+    "requested again.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kAgentEpochsTotal{
     "sightline_agent_epochs_total",
     MetricType::Counter,
-    "Times that what is told of the worker began anew: its continuity was not proved.",
+    "Epochs that began for the worker because the continuity of its data was not proved.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kAgentFramesTotal{"sightline_agent_frames_total",
                                               MetricType::Counter,
-                                              "Frames made of the worker's events.",
+                                              "Frames made from the worker's events.",
                                               {kWorkerLabel}};
 inline constexpr MetricSpec kAgentUnsentTotal{
     "sightline_agent_unsent_total",
     MetricType::Counter,
-    "Frames and replies not sent, as NATS was away or took too little: routers ask again.",
+    "Frames and replies not sent because NATS was disconnected or accepted too little. Routers "
+    "request them again.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kAgentRepliesTotal{
     "sightline_agent_replies_total",
     MetricType::Counter,
-    "Replies to routers: answer, range, chunk; range-gone, epoch-gone, dump-gone.",
+    "Replies to routers: answer, range, chunk, range-gone, epoch-gone, dump-gone.",
     {kWorkerLabel, "kind"}};
 inline constexpr MetricSpec kAgentDumpsTotal{
     "sightline_agent_dumps_total",
     MetricType::Counter,
-    "Dumps of all that the worker holds: made, or begun again (anew) as too much changed.",
+    "Snapshots of all blocks of the worker: made, or restarted (anew) because too much changed.",
     {kWorkerLabel, "outcome"}};
 inline constexpr MetricSpec kAgentAsksRefusedTotal{
     "sightline_agent_asks_refused_total",
@@ -59,7 +61,7 @@ inline constexpr MetricSpec kAgentAsksRefusedTotal{
 inline constexpr MetricSpec kAgentRelearnsTotal{
     "sightline_agent_relearns_total",
     MetricType::Counter,
-    "Times the worker was asked anew for all that it holds, as routers wished.",
+    "Resyncs of the worker's blocks that routers requested from the agent.",
     {kWorkerLabel}};
 
 inline constexpr std::array kAgentsMetrics = {

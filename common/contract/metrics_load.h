@@ -12,46 +12,48 @@ namespace sightline::contract {
 inline constexpr MetricSpec kLoadMessagesTotal{
     "sightline_load_messages_total",
     MetricType::Counter,
-    "Messages on booked load told to other routers, and heard of them.",
+    "Messages about reserved load, sent to other routers (out) or received from them (in).",
     {"direction"}};
 inline constexpr MetricSpec kLoadSnapshotsTotal{
     "sightline_load_snapshots_total",
     MetricType::Counter,
-    "Of these, whole tellings of all that a router has booked.",
+    "Of these, complete reports of all load that a router has reserved.",
     {"direction"}};
 inline constexpr MetricSpec kLoadGapsTotal{
     "sightline_load_gaps_total",
     MetricType::Counter,
-    "Times that words of another router on its load were missing, seen by sequence or nats.",
+    "Times that load messages of another router were missing, detected by sequence or nats.",
     {"seen_by"}};
 inline constexpr MetricSpec kLoadLeftAsideTotal{
     "sightline_load_left_aside_total",
     MetricType::Counter,
-    "Messages on load, or ranks in them, that did not count, by reason.",
+    "Load messages, or ranks in them, that were not counted, by reason.",
     {"reason"}};
 inline constexpr MetricSpec kLoadSources{
     "sightline_load_sources",
     MetricType::Gauge,
-    "Other routers whose booked load counts here like one's own.",
+    "Other routers whose reserved load counts here like this router's own.",
     {},
     {},
     Combine::Max};
 inline constexpr MetricSpec kLoadSourcesGoneTotal{
     "sightline_load_sources_gone_total",
     MetricType::Counter,
-    "Routers whose load counts no more: they said that they end, or were silent for 3 s.",
+    "Routers whose load was removed because they announced their end or were silent for 3 s, by "
+    "reason.",
     {"reason"}};
 inline constexpr MetricSpec kLoadSourceAgeSeconds{
     "sightline_load_source_age_seconds",
     MetricType::Gauge,
-    "Since the router that was silent for longest was heard, of those that count.",
+    "Time since the last message of the router that has been silent longest, of all load sources.",
     {},
     {},
     Combine::Max};
 inline constexpr MetricSpec kLoadTakenTotal{
     "sightline_load_taken_total",
     MetricType::Counter,
-    "Reservations taken over from another router, by where: here, elsewhere; or untold.",
+    "Reservations taken over by this router (here) or by another (elsewhere), and takeovers "
+    "dropped unsent (untold).",
     {"where"}};
 
 inline constexpr std::array kLoadMetrics = {

@@ -17,56 +17,57 @@ inline constexpr MetricSpec kConfigReloadsTotal{
 inline constexpr MetricSpec kPushesTotal{
     "sightline_pushes_total",
     MetricType::Counter,
-    "Lists of workers and settings pushed here, or told by peers, by what became of them.",
+    "Worker lists and settings that were pushed here or received from peers, by result.",
     {"what", "result"}};
 inline constexpr MetricSpec kWorkerListGeneration{
     "sightline_worker_list_generation",
     MetricType::Gauge,
-    "Generation of the pushed list of workers in force; 0: none was pushed.",
+    "Generation of the pushed list of workers in force. 0: no list was pushed.",
     {},
     {},
     Combine::Max};
 inline constexpr MetricSpec kWorkerListSource{
     "sightline_worker_list_source",
     MetricType::Gauge,
-    "Where the list of workers in force comes from (1): none, file, peers, push.",
+    "1 for the source of the list of workers in force: none, file, peers, push.",
     {"source"},
     {},
     Combine::Max};
 inline constexpr MetricSpec kSettingsPushed{"sightline_settings_pushed",
                                             MetricType::Gauge,
-                                            "Settings whose value was pushed.",
+                                            "Number of settings whose value was pushed.",
                                             {},
                                             {},
                                             Combine::Max};
 inline constexpr MetricSpec kLearnt{
     "sightline_learnt", MetricType::Gauge,
-    "1: what could be learnt of the workers at the start is learnt, or its time is over."};
+    "1: the workers' blocks were loaded after the start, or fleet.ready_timeout has passed."};
 inline constexpr MetricSpec kLogDroppedLinesTotal{
     "sightline_log_dropped_lines_total", MetricType::Counter,
-    "Lines of the log dropped because whoever reads it was too slow or had gone."};
+    "Log lines dropped because the reader of the log was too slow or had ended."};
 inline constexpr MetricSpec kMemoryBytes{
     "sightline_memory_bytes",
     MetricType::Gauge,
-    "Bytes charged to server.memory_bytes_max, by share; all: of all shares.",
+    "Bytes charged to server.memory_bytes_max, by share. all: all shares together.",
     {"share"}};
 inline constexpr MetricSpec kMemoryLimitBytes{
     "sightline_memory_limit_bytes",
     MetricType::Gauge,
-    "The most that the share may have; all: server.memory_bytes_max.",
+    "The most bytes that the share may use. all: server.memory_bytes_max.",
     {"share"}};
 inline constexpr MetricSpec kMemoryRefusedTotal{
     "sightline_memory_refused_total",
     MetricType::Counter,
-    "Claims that found no room in the share; all: that found room there, but none in the whole.",
+    "Claims refused because the share had no room. all: the share had room, but the whole budget "
+    "had not.",
     {"share"}};
 inline constexpr MetricSpec kAllocationFailuresTotal{
     "sightline_allocation_failures_total", MetricType::Counter,
-    "Times the system gave no memory; each ended one request or connection."};
+    "Times the system provided no memory. Each one ended a request or a connection."};
 inline constexpr MetricSpec kThreadAllocationFailuresTotal{
     "sightline_thread_allocation_failures_total",
     MetricType::Counter,
-    "Steps of a thread that were left out because the system gave no memory.",
+    "Steps that a thread skipped because the system provided no memory.",
     {"thread"}};
 inline constexpr MetricSpec kNameLookupsTotal{
     "sightline_name_lookups_total",
@@ -80,7 +81,7 @@ inline constexpr MetricSpec kMetricOverflowTotal{
     {"metric"}};
 inline constexpr MetricSpec kBuildInfo{"sightline_build_info",
                                        MetricType::Gauge,
-                                       "1; the label is the version.",
+                                       "1. The label is the version.",
                                        {"version"},
                                        {},
                                        Combine::Max};

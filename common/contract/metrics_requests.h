@@ -42,7 +42,7 @@ inline constexpr MetricSpec kRequestsTotal{
 inline constexpr MetricSpec kRequestErrorsTotal{
     "sightline_request_errors_total",
     MetricType::Counter,
-    "Requests that ended in an error, by error code and whose fault it was.",
+    "Requests that ended in an error, by error code and by who is to blame.",
     {"code", "blame"},
     {},
     Combine::Sum,
@@ -54,10 +54,10 @@ inline constexpr MetricSpec kRequestDurationSeconds{
     {"phase"},
     kDurationBuckets};
 inline constexpr MetricSpec kRequestsActive{"sightline_requests_active", MetricType::Gauge,
-                                            "Requests being worked on."};
+                                            "Requests that are being processed."};
 inline constexpr MetricSpec kRequestsLimit{
     "sightline_requests_limit", MetricType::Gauge,
-    "As many requests may be worked on: server.concurrent_requests_max."};
+    "The most requests that are processed at the same time: server.concurrent_requests_max."};
 inline constexpr MetricSpec kOverlapBlocksTotal{
     "sightline_overlap_blocks_total",
     MetricType::Counter,
@@ -76,7 +76,8 @@ inline constexpr MetricSpec kPredictionErrorTokens{
 inline constexpr MetricSpec kPredictionsTotal{
     "sightline_predictions_total",
     MetricType::Counter,
-    "Predictions compared with the engine's cached_tokens: equal, over, under, untold.",
+    "Predictions compared with the engine's cached_tokens: equal, over, under, or untold (not "
+    "reported).",
     {kWorkerLabel, "result"},
     {},
     Combine::Sum,
@@ -89,44 +90,43 @@ inline constexpr MetricSpec kPredictionMissesTotal{
     {},
     Combine::Sum,
     kMissesBorn};
-inline constexpr MetricSpec kRelearnsTotal{
-    "sightline_relearns_total",
-    MetricType::Counter,
-    "Times the audit had the worker's blocks forgotten and learned anew.",
-    {kWorkerLabel}};
+inline constexpr MetricSpec kRelearnsTotal{"sightline_relearns_total",
+                                           MetricType::Counter,
+                                           "Resyncs of the worker's blocks that the audit started.",
+                                           {kWorkerLabel}};
 inline constexpr MetricSpec kRelearnsPostponedTotal{
     "sightline_relearns_postponed_total",
     MetricType::Counter,
-    "Times it did not have them learned anew, as they had been too lately.",
+    "Resyncs that the audit postponed because the last one was too recent.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kOverfullTotal{
     "sightline_overfull_total",
     MetricType::Counter,
-    "Times more blocks of an engine of the worker were claimed than it has.",
+    "Times the index held more blocks of an engine of the worker than the engine has.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kPromptTokenMismatchTotal{
     "sightline_prompt_token_mismatch_total",
     MetricType::Counter,
-    "Answers that tell other prompt_tokens than an exactly known prompt has, or more reuse.",
+    "Answers that report other prompt_tokens than an exactly known prompt has, or more reuse.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kUnroutedOverlapTotal{
     "sightline_unrouted_overlap_total",
     MetricType::Counter,
-    "Requests routed without overlap because their blocks could not be known, by reason.",
+    "Requests routed without overlap because their blocks could not be determined, by reason.",
     {"reason"}};
 inline constexpr MetricSpec kTokenCacheTextBytesTotal{
     "sightline_token_cache_text_bytes_total",
     MetricType::Counter,
-    "Bytes of prompt text whose tokens were known (hit) or had to be computed (miss).",
+    "Bytes of prompt text whose tokens were cached (hit) or had to be computed (miss).",
     {"result"}};
 inline constexpr MetricSpec kTokenCacheEvictionsTotal{
     "sightline_token_cache_evictions_total", MetricType::Counter,
-    "Pieces of text that the token cache gave up for others."};
+    "Pieces of text that the token cache evicted."};
 inline constexpr MetricSpec kTokenCacheBytes{"sightline_token_cache_bytes", MetricType::Gauge,
-                                             "Memory that the token cache takes."};
+                                             "Memory that the token cache uses."};
 inline constexpr MetricSpec kMediaItemsTotal{"sightline_media_items_total",
                                              MetricType::Counter,
-                                             "Media items of requests, by what became of them.",
+                                             "Media items of requests, by outcome.",
                                              {"outcome"}};
 inline constexpr MetricSpec kLimitHitsTotal{
     "sightline_limit_hits_total",
@@ -139,26 +139,27 @@ inline constexpr MetricSpec kLimitHitsTotal{
 inline constexpr MetricSpec kRetriesTotal{
     "sightline_retries_total",
     MetricType::Counter,
-    "Requests sent again before their first byte, by the worker that failed them and the reason.",
+    "Requests sent again before their first byte, by the worker that failed and the reason.",
     {kWorkerLabel, "reason"}};
 inline constexpr MetricSpec kRetriesRefusedTotal{
     "sightline_retries_refused_total", MetricType::Counter,
-    "Requests not sent again because a fifth of the live ones, and three, were already."};
+    "Retries refused because a fifth of the live requests, and at least three, were already "
+    "retries."};
 inline constexpr MetricSpec kLostRequestsTotal{
     "sightline_lost_requests_total",
     MetricType::Counter,
-    "Requests that engines gave no answer to twice: stopped after that, or refused when repeated.",
+    "Requests that got no answer from engines twice: stopped after the second loss, or refused "
+    "when repeated.",
     {"outcome"}};
 inline constexpr MetricSpec kAdapterChangesTotal{
     "sightline_adapter_changes_total",
     MetricType::Counter,
-    "Adapters loaded or unloaded on all workers (done), on none as one refused (undone), on some "
-    "as "
-    "one could not be changed back (torn).",
+    "Adapters loaded or unloaded: on all workers (done), on no worker as one refused (undone), on "
+    "some as a change could not be reverted (torn).",
     {"action", "outcome"}};
 inline constexpr MetricSpec kClientDisconnectsTotal{
     "sightline_client_disconnects_total", MetricType::Counter,
-    "Clients that left before their answer was complete."};
+    "Clients that disconnected before their answer was complete."};
 
 inline constexpr std::array kRequestsMetrics = {
     &kRequestsTotal,

@@ -30,17 +30,18 @@ inline constexpr MetricSpec kPromptTokensTotal{
 inline constexpr MetricSpec kJudgedPromptTokensTotal{
     "sightline_judged_prompt_tokens_total",
     MetricType::Counter,
-    "Prompt tokens of the worker's judged answers: those whose reuse it told and was predicted.",
+    "Prompt tokens of the worker's judged answers: answers whose reuse was both predicted and "
+    "reported.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kBestTokensTotal{
     "sightline_best_tokens_total",
     MetricType::Counter,
-    "Of the judged answers' prompt tokens, those that the worker with the most of them held.",
+    "Prompt tokens of judged answers that were held by the worker with the most of them.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kPredictedTokensTotal{
     "sightline_predicted_tokens_total",
     MetricType::Counter,
-    "Of the judged answers' prompt tokens, those that the worker was to reuse: text or image.",
+    "Prompt tokens of judged answers that the worker was expected to reuse: text or image.",
     {kWorkerLabel, "content"},
     {},
     Combine::Sum,
@@ -48,23 +49,23 @@ inline constexpr MetricSpec kPredictedTokensTotal{
 inline constexpr MetricSpec kReusedTokensTotal{
     "sightline_reused_tokens_total",
     MetricType::Counter,
-    "Of the judged answers' prompt tokens, those that the worker reused, as it told.",
+    "Prompt tokens of judged answers that the worker reported as reused.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kSavedPrefillSecondsTotal{
     "sightline_saved_prefill_seconds_total",
     MetricType::Counter,
-    "Reused tokens times the seconds that the worker takes for a token that it computes.",
+    "Reused tokens multiplied by the seconds that the worker needs to compute a token.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kPrefillSecondsPerToken{
     "sightline_prefill_seconds_per_token",
     MetricType::Gauge,
-    "Seconds that the worker takes for a token that it computes, as learnt from its answers.",
+    "Seconds that the worker needs to compute a token, estimated from its answers.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kDecisionsTotal{"sightline_decisions_total",
                                             MetricType::Counter,
-                                            "Choices of a worker, by why it was taken.",
+                                            "Choices of a worker, by the reason for the choice.",
                                             {"reason"},
                                             {},
                                             Combine::Sum,
@@ -72,7 +73,7 @@ inline constexpr MetricSpec kDecisionsTotal{"sightline_decisions_total",
 inline constexpr MetricSpec kFirstTokenSeconds{
     "sightline_first_token_seconds",
     MetricType::Histogram,
-    "Time to the first token, by how much of the prompt was to be reused: none, part, most.",
+    "Time to the first token, by the expected reuse of the prompt: none, part, most.",
     {"overlap"},
     kDurationBuckets,
     Combine::Sum,
@@ -81,7 +82,7 @@ inline constexpr MetricSpec kFirstTokenSeconds{
 inline constexpr MetricSpec kAnswersBegunTotal{
     "sightline_answers_begun_total",
     MetricType::Counter,
-    "Answers of the worker that began: their first token came, or all at once.",
+    "Answers of the worker that began: with their first token, or as a whole.",
     {kWorkerLabel}};
 
 inline constexpr std::array kReuseMetrics = {

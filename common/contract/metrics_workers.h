@@ -11,88 +11,88 @@ namespace sightline::contract {
 
 inline constexpr MetricSpec kWorkerState{"sightline_worker_state",
                                          MetricType::Gauge,
-                                         "1 for the state the worker is in, 0 for the others.",
+                                         "1 for the worker's state, 0 for the other states.",
                                          {kWorkerLabel, "state"},
                                          {},
                                          Combine::Max};
 inline constexpr MetricSpec kWorkersKeptRouted{
     "sightline_workers_kept_routed",
     MetricType::Gauge,
-    "Workers that do not answer in time and stay routed because most are so; 0 otherwise.",
+    "Workers that do not answer in time and stay routed because most workers do not. Otherwise 0.",
     {},
     {},
     Combine::Max};
 inline constexpr MetricSpec kWorkerInflight{"sightline_worker_inflight",
                                             MetricType::Gauge,
-                                            "Requests that this router has running on the worker.",
+                                            "Requests of this router that run on the worker.",
                                             {kWorkerLabel}};
 inline constexpr MetricSpec kWorkerBelievedInflight{
     "sightline_worker_believed_inflight",
     MetricType::Gauge,
-    "Requests that run on the worker as this router believes: its own, and what others told.",
+    "Requests that run on the worker: this router's own, and the ones that other routers reported.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kWorkerQueueRequests{
     "sightline_worker_queue_requests",
     MetricType::Gauge,
-    "Requests that wait in the engine's own queue, as it told last, all ranks together.",
+    "Requests that wait in the engine's own queue, as last reported, sum of all ranks.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kWorkerKvUseRatio{
     "sightline_worker_kv_use_ratio",
     MetricType::Gauge,
-    "Part of the engine's KV cache in use, as it told last, of its fullest rank.",
+    "Used part of the engine's KV cache, as last reported, of its fullest rank.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kWorkerUnannouncedBlocks{
     "sightline_worker_unannounced_blocks",
     MetricType::Gauge,
-    "Whole prompt blocks that the worker computed since its events last announced any.",
+    "Whole prompt blocks that the worker computed since its events last announced any block.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kWorkerReadingAgeSeconds{
     "sightline_worker_reading_age_seconds",
     MetricType::Gauge,
-    "Since these two were read of the engine; no series before the first time.",
+    "Time since the engine's queue and KV use were read. No series before the first reading.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kIndexBlocks{"sightline_index_blocks",
                                          MetricType::Gauge,
-                                         "Blocks that the worker is known to hold on the GPU.",
+                                         "GPU blocks of the worker, according to the index.",
                                          {kWorkerLabel},
                                          {},
                                          Combine::Max};
 inline constexpr MetricSpec kIndexKeys{
     "sightline_index_keys",
     MetricType::Gauge,
-    "Distinct blocks that the index holds, of all workers and tiers together.",
+    "Distinct blocks in the index, of all workers and tiers together.",
     {},
     {},
     Combine::Max};
 inline constexpr MetricSpec kIndexRefusedBlocksTotal{
     "sightline_index_refused_blocks_total", MetricType::Counter,
-    "Announced blocks that found no room in the index."};
+    "Announced blocks for which the index had no room."};
 inline constexpr MetricSpec kIndexLackedBlocks{
     "sightline_index_lacked_blocks",
     MetricType::Gauge,
-    "Announced blocks of the worker that the index has not taken since it last learnt them all.",
+    "Announced blocks of the worker that the index has not stored since it last loaded them all.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kIndexGaveWayTotal{
     "sightline_index_gave_way_total",
     MetricType::Counter,
-    "Times that a full index dropped the worker's blocks, which were more than its bound.",
+    "Times that a full index dropped the worker's blocks because they exceeded its bound.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kIndexAskedAgainTotal{
     "sightline_index_asked_again_total",
     MetricType::Counter,
-    "Times that the worker's blocks were asked for again, as a full index had room again.",
+    "Times that the worker's blocks were requested again because a full index had room again.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kEventsAppliedTotal{"sightline_events_applied_total",
                                                 MetricType::Counter,
@@ -107,17 +107,17 @@ inline constexpr MetricSpec kEventGapsTotal{"sightline_event_gaps_total",
 inline constexpr MetricSpec kEventConnectionsLostTotal{
     "sightline_event_connections_lost_total",
     MetricType::Counter,
-    "Times the connection to the worker's events was lost, by its end or its silence.",
+    "Times the connection to the worker's events was lost, because it ended or was silent.",
     {kWorkerLabel}};
 inline constexpr MetricSpec kEventRestartsTotal{"sightline_event_restarts_total",
                                                 MetricType::Counter,
-                                                "Times the worker's events began a new count.",
+                                                "Restarts of the worker's sequence numbers.",
                                                 {kWorkerLabel},
                                                 {},
                                                 Combine::Max};
 inline constexpr MetricSpec kEventRelearnsTotal{"sightline_event_relearns_total",
                                                 MetricType::Counter,
-                                                "Times the worker's blocks were learned anew.",
+                                                "Resyncs of the worker's blocks.",
                                                 {kWorkerLabel}};
 inline constexpr MetricSpec kEventWaitingBlocks{
     "sightline_event_waiting_blocks",
@@ -142,28 +142,28 @@ inline constexpr MetricSpec kEventsIgnoredTotal{"sightline_events_ignored_total"
 inline constexpr MetricSpec kEventLagSeconds{
     "sightline_event_lag_seconds",
     MetricType::Gauge,
-    "Time from the engine's batch timestamp to its application, last batch, slowest rank.",
+    "Time from the engine's timestamp of the last batch to its application, of the slowest rank.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kEventThreadTurnSeconds{
     "sightline_event_thread_turn_seconds",
     MetricType::Gauge,
-    "Age of the turn at which the thread is that reads all workers' events; 0 while it waits.",
+    "Age of the current turn of the thread that reads all workers' events. 0 while it waits.",
     {},
     {},
     Combine::Max};
 inline constexpr MetricSpec kBlockSizeMismatchTotal{
     "sightline_block_size_mismatch_total",
     MetricType::Counter,
-    "Times the worker's events told another block size than was known of it.",
+    "Times the worker's events reported another block size than the known one.",
     {kWorkerLabel},
     {},
     Combine::Max};
 inline constexpr MetricSpec kRankMismatchTotal{
     "sightline_rank_mismatch_total",
     MetricType::Counter,
-    "Times the worker told another number of data-parallel ranks than its configuration.",
+    "Times the worker reported another number of data-parallel ranks than its configuration.",
     {kWorkerLabel},
     {},
     Combine::Max};

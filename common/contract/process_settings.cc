@@ -23,13 +23,13 @@ constexpr milliseconds kHour = 1h;
 }  // namespace
 
 void add_admin(SettingTable& table, AdminSettings& s) {
-  table.add_text({"admin.host", "admin-host", "ADDRESS",
-                  "Address of the admin port. What it shows, it shows to everybody: keep it "
-                  "inside."},
-                 s.host);
+  table.add_text(
+      {"admin.host", "admin-host", "ADDRESS",
+       "Address of the admin port. It shows its data to every caller, so use an internal address."},
+      s.host);
   table.add_integer<std::uint16_t>(
       {"admin.port", "admin-port", "N",
-       "Admin port: health, metrics, workers, explain. 0 takes any free one."},
+       "Admin port: health, metrics, workers, explain. 0: any free port."},
       s.port, {0, 65535});
 }
 
@@ -39,125 +39,130 @@ void add_model_name(SettingTable& table, ModelNameSettings& s) {
                   "preprocessor_config.json. Required."},
                  s.path);
   table.add_text_list({"model.served_names", "served-model-name", "NAME",
-                       "Model name that requests may use; repeatable, the first is the canonical "
-                       "one. Without it the engines' own names count."},
+                       "Model name that requests may use. Repeatable. The first is the canonical "
+                       "one. Without it, the engines' own names are used."},
                       s.served_names);
 }
 
 void add_admin_tokens(SettingTable& table, AdminSettings& s) {
   table.add_text({"admin.token_file", "admin-token-file", "FILE",
-                  "Tokens, one a line, of those who may change workers and settings by PUT on the "
-                  "admin port, or drain the workers of an agent by POST /drain. Read again when it "
-                  "is asked. Empty: nobody may."},
+                  "Tokens, one a line. A caller with one of them may change workers and settings "
+                  "by PUT on the admin port. It may also drain an agent's workers by POST /drain. "
+                  "The file is read again at most once a second. Empty: no caller may."},
                  s.token_file);
 }
 
 void add_identity(SettingTable& table, IdentitySettings& s) {
   table.add_text({"identity.key_file", "identity-key-file", "FILE",
                   "32 bytes, raw or as 64 hex digits: the secret behind image identities. Without "
-                  "it a documented development key is used, with a warning."},
+                  "it, a documented development key is used, with a warning."},
                  s.key_file);
 }
 
 void add_events(SettingTable& table, EventSettings& s) {
-  table.add_size({"events.held_bytes_max", "events-held-bytes-max", "SIZE",
-                  "KV events received and not yet applied, of all engines together; beyond it they "
-                  "are not read, and what an engine then drops is asked for again."},
-                 s.held_bytes_max, {16 * kMiB, 1024 * kGiB});
+  table.add_size(
+      {"events.held_bytes_max", "events-held-bytes-max", "SIZE",
+       "Memory for KV events that are received and not yet applied, of all engines together. Above "
+       "it, events are not read. Events that an engine then drops are requested again."},
+      s.held_bytes_max, {16 * kMiB, 1024 * kGiB});
 }
 
 void add_fleet(SettingTable& table, FleetSettings& s) {
   table.add_duration({"fleet.probe_interval", "fleet-probe-interval", "TIME",
-                      "Between health probes of a worker."},
+                      "Time between health probes of a worker."},
                      s.probe_interval, {50ms, kHour});
   table.add_duration({"fleet.scrape_interval", "fleet-scrape-interval", "TIME",
-                      "Between readings of a worker's load metrics."},
+                      "Time between readings of a worker's load metrics."},
                      s.scrape_interval, {50ms, kHour});
   table.add_duration({"fleet.probe_timeout", "fleet-probe-timeout", "TIME",
-                      "One health, discovery or metrics call to a worker."},
+                      "Timeout of one health, discovery or metrics call to a worker."},
                      s.probe_timeout, {10ms, kHour});
 }
 
 void add_worker_requests(SettingTable& table, FleetSettings& s) {
   table.add_duration({"fleet.connect_timeout", "fleet-connect-timeout", "TIME",
-                      "Connecting to a worker for a request."},
+                      "Time to connect to a worker for a request."},
                      s.connect_timeout, {10ms, kHour});
-  table.add_duration({"fleet.request_timeout", "fleet-request-timeout", "TIME",
-                      "Silence of a worker within a request, before and after its first byte."},
-                     s.request_timeout, {100ms, 24 * kHour});
+  table.add_duration(
+      {"fleet.request_timeout", "fleet-request-timeout", "TIME",
+       "How long a worker may be silent within a request, before and after its first byte."},
+      s.request_timeout, {100ms, 24 * kHour});
   table.add_duration({"fleet.wedge_timeout", "fleet-wedge-timeout", "TIME",
-                      "A worker that holds requests and gives no token to anybody for so long is "
-                      "suspect. 0: however long."},
+                      "A worker that has requests and sends no token for any of them for this long "
+                      "is suspect. 0: no limit."},
                      s.wedge_timeout, {0ms, 24 * kHour});
 }
 
 void add_ready(SettingTable& table, FleetSettings& s) {
   table.add_duration({"fleet.ready_timeout", "ready-timeout", "TIME",
-                      "/readyz waits at most this long, from the first list of workers on, for "
-                      "what can be learnt of them. 0: it does not wait."},
+                      "The longest that /readyz waits, from the first list of workers on, until "
+                      "the workers' blocks are known. 0: it does not wait."},
                      s.ready_timeout, {0ms, kHour});
 }
 
 void add_nats(SettingTable& table, NatsSettings& s) {
   table.add_text(
       {"nats.urls", "nats", "URLS",
-       "NATS servers, nats://HOST:PORT or tls://HOST:PORT with commas between, over which "
-       "router replicas and agents hear each other. Empty: none, this router is alone."},
+       "NATS servers, nats://HOST:PORT or tls://HOST:PORT with commas between. Router replicas and "
+       "agents communicate over them. Empty: no NATS, this router is alone."},
       s.urls);
   table.add_text({"nats.ca_file", "nats-ca-file", "FILE",
-                  "Certificates, PEM, that the servers' must be signed by. TLS is used with it, "
-                  "whatever the URL. Empty: those of the system."},
+                  "PEM file of CA certificates that must have signed the servers' certificates. "
+                  "With it, TLS is used for every URL. Empty: the CA certificates of the system."},
                  s.ca_file);
   table.add_text({"nats.cert_file", "nats-cert-file", "FILE",
-                  "Own certificate, PEM, where the servers ask for one. Goes with the key."},
+                  "PEM file of this process's own certificate, if the servers require one. It "
+                  "needs nats.key_file too."},
                  s.cert_file);
   table.add_text(
-      {"nats.key_file", "nats-key-file", "FILE", "Private key of that certificate, PEM."},
+      {"nats.key_file", "nats-key-file", "FILE", "PEM file of that certificate's private key."},
       s.key_file);
   table.add_text({"nats.credentials_file", "nats-credentials-file", "FILE",
-                  "What the servers ask for: JWT and seed as nsc writes them, or one line "
+                  "Credentials for the servers: JWT and seed as nsc writes them, or one line "
                   "USER:PASSWORD or TOKEN. Read again at each attempt to connect."},
                  s.credentials_file);
   table.add_text({"nats.nkey_file", "nats-nkey-file", "FILE",
-                  "Seed of an nkey user, instead. Read again at each attempt to connect."},
+                  "Seed of an nkey user, instead of nats.credentials_file. Read again at each "
+                  "attempt to connect."},
                  s.nkey_file);
 }
 
 void add_replica(SettingTable& table, ReplicaSettings& s) {
   table.add_text({"replica.scope", "scope", "NAMESPACE/NAME",
-                  "Only routers and agents of the same scope hear each other over NATS, on "
-                  "subjects that begin with sl.NAMESPACE.NAME."},
+                  "Only routers and agents of the same scope communicate over NATS. Their subjects "
+                  "begin with sl.NAMESPACE.NAME."},
                  s.scope);
   table.add_text({"replica.revision", "revision", "TEXT",
-                  "Changed with the model or the identity key: routers and agents of different "
-                  "revisions do not count on each other."},
+                  "Change it with the model or the identity key. Routers and agents do not use "
+                  "data of another revision."},
                  s.revision);
-  table.add_text({"replica.name", "replica-name", "TEXT",
-                  "Name of this process for the others, unique. Empty: host name and port."},
-                 s.name);
+  table.add_text(
+      {"replica.name", "replica-name", "TEXT",
+       "Unique name of this process, for the other processes. Empty: host name and port."},
+      s.name);
 }
 
 void add_stale_after(SettingTable& table, ReplicaSettings& s) {
   table.add_duration({"replica.stale_after", "replica-stale-after", "TIME",
-                      "Without news over NATS of what an engine holds for so long, it counts "
-                      "without overlap."},
+                      "An engine counts without overlap if no report about its cache has come over "
+                      "NATS for this long."},
                      s.stale_after, {2'000ms, kHour});
 }
 
 void add_log(SettingTable& table, LogSettings& s) {
-  table.add_choice({"log.level", "log-level", "LEVEL", "Least severe lines to write."}, s.level,
-                   {std::string("debug"), "info", "warn", "error"});
+  table.add_choice(
+      {"log.level", "log-level", "LEVEL", "Lowest severity of the lines that are logged."}, s.level,
+      {std::string("debug"), "info", "warn", "error"});
 }
 
 void add_worker_list(SettingTable& table, std::vector<WorkerSpec>& workers) {
   table.add_workers(
       {"workers", "worker", "FIELDS",
-       "One engine; repeatable. name=w0,url=http://HOST:PORT[,events=tcp://HOST:PORT]"
+       "One engine. Repeatable. name=w0,url=http://HOST:PORT[,events=tcp://HOST:PORT]"
        "[,replay=tcp://HOST:PORT][,dp=N][,block_size=N][,copies=KIND][,drain=true]"
-       "[,api_key_file=FILE]: "
-       "vLLM tells its events from 0.31, so only url is needed; before, events and replay too. "
-       "Of SGLang with family=sglang. "
-       "Workers of flags, environment and file add up."},
+       "[,api_key_file=FILE]: vLLM 0.31 and later reports its event endpoints, so only url is "
+       "needed. Earlier versions need events and replay too. SGLang needs family=sglang. Workers "
+       "of flags, environment and file are combined."},
       workers);
 }
 
@@ -167,10 +172,9 @@ constexpr std::string_view kPlainScheme = "nats://";
 constexpr std::string_view kSecureScheme = "tls://";
 
 Error bad_url(std::string_view why) {
-  return client_error(
-      ErrorCode::InvalidArgument,
-      "nats.urls: " + std::string(why) +
-          "; it takes nats://HOST[:PORT] or tls://HOST[:PORT], with commas between");
+  return client_error(ErrorCode::InvalidArgument,
+                      "nats.urls: " + std::string(why) +
+                          ". Give nats://HOST[:PORT] or tls://HOST[:PORT], with commas between");
 }
 
 bool is_host_character(char c) {
@@ -185,14 +189,14 @@ Result<std::pair<std::string_view, std::string_view>> split_host(std::string_vie
     if (end == std::string_view::npos) return bad_url("a '[' has no ']'");
     const std::string_view host = place.substr(1, end - 1);
     if (host.find_first_not_of("0123456789abcdefABCDEF:.") != std::string_view::npos) {
-      return bad_url("between '[' and ']' stands no IPv6 address");
+      return bad_url("there is no IPv6 address between '[' and ']'");
     }
     return std::pair(host, place.substr(end + 1));
   }
   const std::size_t end = std::min(place.find(':'), place.size());
   const std::string_view host = place.substr(0, end);
   if (!std::all_of(host.begin(), host.end(), is_host_character)) {
-    return bad_url("a host has a character that no host name has");
+    return bad_url("a host has a character that is not allowed in host names");
   }
   return std::pair(host, place.substr(end));
 }
@@ -201,7 +205,7 @@ Result<NatsServer> nats_server(std::string_view url) {
   NatsServer server;
   server.is_secure = url.starts_with(kSecureScheme);
   if (!server.is_secure && !url.starts_with(kPlainScheme))
-    return bad_url("a URL has another scheme");
+    return bad_url("the scheme of a URL is neither nats:// nor tls://");
   const std::string_view scheme = server.is_secure ? kSecureScheme : kPlainScheme;
   std::string_view place = url.substr(scheme.size());
   if (place.find('@') != std::string_view::npos) {
@@ -215,7 +219,7 @@ Result<NatsServer> nats_server(std::string_view url) {
     const char* end = rest.data() + rest.size();
     const auto read = std::from_chars(rest.data() + 1, end, port);
     if (rest[0] != ':' || read.ec != std::errc() || read.ptr != end || port == 0) {
-      return bad_url("a port is none of 1..65535");
+      return bad_url("a port is not in 1..65535");
     }
   }
   server.host = host;
@@ -260,9 +264,10 @@ Result<Done> check_model_name(const ModelNameSettings& s) {
 
 Result<Done> check_workers(const std::vector<WorkerSpec>& workers, bool has_config_file) {
   if (!workers.empty() || has_config_file) return Done{};
-  return client_error(ErrorCode::InvalidArgument,
-                      "there is no worker: give --worker url=http://HOST:PORT at least once, or "
-                      "a configuration file with 'workers' (it is watched, they may come later)");
+  return client_error(
+      ErrorCode::InvalidArgument,
+      "no worker is configured: give --worker url=http://HOST:PORT at least once, or a "
+      "configuration file with 'workers'. The file is watched, and workers may be added later");
 }
 
 Result<Done> check_nats(const NatsSettings& s) {
@@ -272,8 +277,9 @@ Result<Done> check_nats(const NatsSettings& s) {
                         "nats.cert_file and nats.key_file go together: give both or neither");
   }
   if (!s.credentials_file.empty() && !s.nkey_file.empty()) {
-    return client_error(ErrorCode::InvalidArgument,
-                        "nats.credentials_file and nats.nkey_file exclude each other");
+    return client_error(
+        ErrorCode::InvalidArgument,
+        "nats.credentials_file and nats.nkey_file exclude each other: give only one");
   }
   return Done{};
 }
@@ -283,10 +289,11 @@ Result<Done> check_agents(const std::vector<WorkerSpec>& workers, const NatsSett
   const auto with_agent = std::find_if(workers.begin(), workers.end(),
                                        [](const WorkerSpec& worker) { return worker.agent; });
   if (with_agent == workers.end()) return Done{};
-  return client_error(ErrorCode::InvalidArgument,
-                      "worker '" + with_agent->name +
-                          "' has agent=true, and agents are heard over NATS: give --nats URL, or "
-                          "leave agent=true out to have its events read here");
+  return client_error(
+      ErrorCode::InvalidArgument,
+      "worker '" + with_agent->name +
+          "' has agent=true, but nats.urls is not set, and agents publish over NATS: give --nats "
+          "URL, or remove agent=true to let this router read its events");
 }
 
 Result<Done> check_replica(const ReplicaSettings& s) {
@@ -296,10 +303,9 @@ Result<Done> check_replica(const ReplicaSettings& s) {
   const std::size_t slash = s.scope.find('/');
   if (slash == 0 || slash >= s.scope.size() - 1 ||
       s.scope.find('/', slash + 1) != std::string::npos) {
-    return client_error(ErrorCode::InvalidArgument,
-                        "replica.scope '" + s.scope +
-                            "' is no NAMESPACE/NAME: one '/' between two "
-                            "names");
+    return client_error(
+        ErrorCode::InvalidArgument,
+        "replica.scope '" + s.scope + "' is not NAMESPACE/NAME: write one '/' between two names");
   }
   return Done{};
 }

@@ -59,37 +59,39 @@ Result<RouterAddress> router_address(std::string_view url) {
 void add_roles(SettingTable& table, Roles& roles) {
   table.add_enum<Roles>(
       {"roles", "roles", "ROLES",
-       "What this process does. frontend: takes requests of clients; router: watches the workers "
-       "and chooses among them. A process with one of them works with others that have the other."},
+       "What this process does. frontend: accepts client requests. router: watches the workers and "
+       "chooses one for each request. A process with one role works with processes that have the "
+       "other role."},
       roles,
       {{"frontend,router", Roles::Both}, {"frontend", Roles::Frontend}, {"router", Roles::Router}});
 }
 
 void add_selection(SettingTable& table, SelectionSettings& s) {
   table.add_text({"selection.host", "selection-host", "ADDRESS",
-                  "Address of the selection API of the router role. One that other machines reach "
-                  "needs selection.token_file."},
+                  "Address of the selection API of the router role. An address that other machines "
+                  "reach needs selection.token_file."},
                  s.host);
   table.add_integer<std::uint16_t>(
       {"selection.port", "selection-port", "N",
-       "Port of the selection API, which frontends and others ask. 0 takes any free one. A process "
-       "with both roles opens it only where this is given."},
+       "Port of the selection API, for frontends and other callers. 0: any free port. A process "
+       "with both roles opens it only if this is set."},
       s.port, {0, 65535});
   table.add_text({"selection.token_file", "selection-token-file", "FILE",
-                  "Bearer tokens of the selection API, one a line, read again when it changes. A "
-                  "router takes any of them, a frontend brings the first."},
+                  "Bearer tokens of the selection API, one a line, read again when the file "
+                  "changes. A router accepts any of them. A frontend sends the first one."},
                  s.token_file);
-  table.add_text({"selection.routers", "routers", "URLS",
-                  "The routers that a process with the frontend role alone asks, http://HOST:PORT "
-                  "with commas between. A name with several addresses means each."},
-                 s.routers);
-  table.add_duration({"selection.poll_interval", "selection-poll-interval", "TIME",
-                      "How often a frontend asks each router whether it is well and what its "
-                      "workers serve."},
-                     s.poll_interval, {50ms, 60s});
+  table.add_text(
+      {"selection.routers", "routers", "URLS",
+       "The routers that a process with only the frontend role uses, http://HOST:PORT with commas "
+       "between. If a name has several addresses, each address is a router."},
+      s.routers);
+  table.add_duration(
+      {"selection.poll_interval", "selection-poll-interval", "TIME",
+       "How often a frontend polls each router for its health and for what its workers serve."},
+      s.poll_interval, {50ms, 60s});
   table.add_duration({"selection.renew_interval", "selection-renew-interval", "TIME",
-                      "How often a frontend tells its routers all that it has reserved; after 15 s "
-                      "without a word they free it."},
+                      "How often a frontend sends its routers the list of all its reservations. "
+                      "After 15 s without a message, they release the reservations."},
                      s.renew_interval, {50ms, 10s});
 }
 
@@ -111,20 +113,21 @@ Result<Done> check_selection(Roles roles, const SelectionSettings& s) {
   if (is_router(roles)) {
     if (!s.routers.empty()) {
       return invalid(
-          "selection.routers is for a process that has the frontend role alone: give "
-          "--roles frontend, or drop --routers");
+          "selection.routers is for a process with only the frontend role: give --roles frontend, "
+          "or remove --routers");
     }
     if (s.token_file.empty() && !is_loopback(s.host)) {
-      return invalid("selection.host " + s.host +
-                     " is reached from other machines, where anybody could book load: give "
-                     "--selection-token-file FILE, or --selection-host 127.0.0.1");
+      return invalid(
+          "selection.host " + s.host +
+          " is reached from other machines, and without a token all of them could reserve load: "
+          "give --selection-token-file FILE, or --selection-host 127.0.0.1");
     }
     return Done{};
   }
   if (s.routers.empty()) {
     return invalid(
-        "a process with the frontend role alone asks routers who serves a request: give "
-        "--routers http://HOST:PORT at least once, or --roles frontend,router");
+        "a process with only the frontend role needs routers, which choose a worker for each "
+        "request: give --routers http://HOST:PORT at least once, or --roles frontend,router");
   }
   SL_TRY(router_addresses(s.routers));
   return Done{};

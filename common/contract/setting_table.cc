@@ -186,7 +186,7 @@ void SettingTable::add_duration(SettingText text, milliseconds& field, Range<mil
     if (!value || *value > static_cast<std::uint64_t>(range.max.count()) ||
         *value < static_cast<std::uint64_t>(range.min.count())) {
       return invalid(quoted(item.text) + " is not a time in " + shown +
-                     "; write it with its unit: 250ms, 5s, 2m, 1h");
+                     ". Write it with its unit: 250ms, 5s, 2m, 1h");
     }
     field = milliseconds(*value);
     return Done{};
@@ -203,7 +203,7 @@ void SettingTable::add_size(SettingText text, std::uint64_t& field, Range<std::u
     const auto value = with_unit(item.text, kSizeUnits);
     if (!value || *value < range.min || *value > range.max) {
       return invalid(quoted(item.text) + " is not a size in " + shown +
-                     "; write bytes, or KiB, MiB, GiB: 4096, 20MiB");
+                     ". Write bytes, or KiB, MiB, GiB: 4096, 20MiB");
     }
     field = *value;
     return Done{};
@@ -230,7 +230,7 @@ void SettingTable::add_text_list(SettingText text, std::vector<std::string>& fie
   // A list of a stronger source replaces the weaker list.
   row.begin_source = [&field] { field.clear(); };
   row.add = [&field](const SettingItem& item) -> Result<Done> {
-    if (item.text.empty()) return invalid("an empty name");
+    if (item.text.empty()) return invalid("the value is empty");
     field.push_back(item.text);
     return Done{};
   };
@@ -263,7 +263,7 @@ void SettingTable::add_named(SettingText text, const std::vector<std::string>& n
   row.add = [names, set](const SettingItem& item) -> Result<Done> {
     const auto found = std::find(names.begin(), names.end(), item.text);
     if (found == names.end()) {
-      return invalid(quoted(item.text) + suggestion(item.text, names) + " is none of " +
+      return invalid(quoted(item.text) + suggestion(item.text, names) + " is not one of " +
                      joined(names));
     }
     set(static_cast<std::size_t>(found - names.begin()));
@@ -297,7 +297,7 @@ void SettingTable::add_workers(SettingText text, std::vector<WorkerSpec>& field)
     WorkerSpec worker =
         SL_TRY(item.fields.empty() ? parse_worker(item.text) : worker_from_fields(item.fields));
     if (std::find(seen->begin(), seen->end(), worker.name) != seen->end()) {
-      return invalid("the worker name " + quoted(worker.name) + " is there twice");
+      return invalid("the worker name " + quoted(worker.name) + " is given twice");
     }
     seen->push_back(worker.name);
     // A name from a weaker source: the stronger worker replaces it.

@@ -184,7 +184,7 @@ Error unknown_field(const std::string& name) {
   std::string list;
   for (const std::string& field : known) list += (list.empty() ? "" : ", ") + field;
   return invalid("unknown worker field " + quoted(name) + suggestion(name, known) +
-                 "; a worker has " + list);
+                 ". A worker has " + list);
 }
 
 // 32 bits of FNV-1a over "host:port". Clients see a worker's name, but must not see an engine's
@@ -214,7 +214,7 @@ Result<std::vector<NamedField>> split_worker_fields(std::string_view text) {
     const std::string_view part = text.substr(0, comma);
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
-      return invalid(quoted(part) + " is not FIELD=VALUE; write name=w0,url=http://HOST:PORT,...");
+      return invalid(quoted(part) + " is not FIELD=VALUE. Write name=w0,url=http://HOST:PORT,...");
     }
     fields.push_back({std::string(part.substr(0, equals)), std::string(part.substr(equals + 1))});
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -228,12 +228,12 @@ Result<std::string> endpoint_of_rank(const std::string& endpoint, std::uint32_t 
   const auto port = whole_number(std::string_view(endpoint).substr(colon + 1));
   if (endpoint.find("tcp://") == std::string::npos || !port) {
     return invalid(quoted(endpoint) +
-                   " is the endpoint of one data-parallel rank: several need tcp://HOST:PORT, "
-                   "where each has a port of its own");
+                   " is the endpoint of one data-parallel rank: several ranks need "
+                   "tcp://HOST:PORT, with a port for each rank");
   }
   if (*port > kPortMax || *port + offset > kPortMax) {
-    return invalid(quoted(endpoint) + " leaves no room for a rank " + std::to_string(offset) +
-                   " ports above: choose a lower port");
+    return invalid(quoted(endpoint) + " leaves no valid port for the rank " +
+                   std::to_string(offset) + " ports above: choose a lower port");
   }
   return endpoint.substr(0, colon + 1) + std::to_string(*port + offset);
 }
@@ -247,15 +247,15 @@ Result<WorkerSpec> worker_from_fields(std::span<const NamedField> fields) {
     }
     const auto before = fields.first(i);
     if (std::any_of(before.begin(), before.end(), [&](const auto& f) { return f.name == name; })) {
-      return invalid("worker field " + quoted(name) + " is there twice");
+      return invalid("worker field " + quoted(name) + " is given twice");
     }
     SL_TRY(read_field(fields[i], spec));
   }
   if (spec.url.empty()) return invalid("a worker needs url=http://HOST:PORT");
   if (spec.agent && (!spec.events.empty() || !spec.replay.empty())) {
     return invalid(
-        "agent=true means that its agent alone reads the engine's events: give events= "
-        "and replay= to the agent");
+        "with agent=true, only the agent reads the engine's events: give events= and replay= to "
+        "the agent");
   }
   if (spec.name.empty()) spec.name = name_of_address(spec.host, spec.port);
   SL_TRY(check_ranks(spec));

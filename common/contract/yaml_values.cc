@@ -33,8 +33,10 @@ class TreeReader {
   Result<YamlNode> read(const YAML::Node& source, std::size_t depth) {
     YamlNode node;
     node.line = line_of(source.Mark());
-    if (++nodes_ > kNodesMax) return error(node.line, "too many YAML nodes");
-    if (depth > kDepthMax) return error(node.line, "nested too deeply");
+    if (++nodes_ > kNodesMax)
+      return error(node.line, "more than " + std::to_string(kNodesMax) + " YAML nodes");
+    if (depth > kDepthMax)
+      return error(node.line, "nested more than " + std::to_string(kDepthMax) + " levels deep");
     if (source.IsScalar()) {
       node.kind = YamlKind::Scalar;
       node.text = source.Scalar();
@@ -58,7 +60,7 @@ class TreeReader {
       // yaml-cpp accepts a key twice.
       for (const YamlNode& other : node.children) {
         if (other.key == entry.first.Scalar()) {
-          return error(line, "'" + other.key + "' is there twice, first in line " +
+          return error(line, "'" + other.key + "' is given twice, first in line " +
                                  std::to_string(other.line) + ": remove one");
         }
       }
@@ -185,7 +187,7 @@ class YamlReader {
       }
       given.item.fields.push_back({field.key, field.text});
     }
-    if (given.item.fields.empty()) return at(node, row.text.path + ": an empty entry");
+    if (given.item.fields.empty()) return at(node, row.text.path + ": an entry is empty");
     values_.push_back(std::move(given));
     return Done{};
   }

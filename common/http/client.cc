@@ -189,7 +189,7 @@ Task<Result<std::shared_ptr<Wire>>> Connections::connect(const ServerAddress& en
                            true);
   }
   if (dial.stopped_) {
-    co_return worker_error(ErrorCode::Cancelled, "connecting was given up", false);
+    co_return worker_error(ErrorCode::Cancelled, "the connection attempt was cancelled", false);
   }
   if (dial.is_local()) co_return no_means();
   co_return not_connected();

@@ -167,7 +167,7 @@ class Parser final : public beast::http::basic_parser<is_request> {
       if (!equal_names(view_of(value), "chunked")) {
         return refuse(code, {501,
                              ErrorCode::Unsupported,
-                             "the only transfer coding understood is a single 'chunked'",
+                             "the only supported transfer coding is a single 'chunked'",
                              {}});
       }
     }

@@ -53,7 +53,7 @@ struct Exchange::State {
   Error fail(Failure how, std::string_view what) {
     // A cancelled exchange fails in any way that its closed connection produces.
     failure = cancelled ? Failure::Cancelled : how;
-    if (cancelled) what = "was not waited for";
+    if (cancelled) what = "was disconnected because the request was cancelled";
     if (wire) wire->close();
     // Once the client may have seen bytes, another attempt could repeat them.
     const bool retryable = !response_begun && !cancelled;
@@ -116,7 +116,7 @@ Task<Result<Done>> Exchange::State::converse(const Call& call) {
   Pace pace({.stall = call.timeouts.write});
   const auto sent = co_await wire->send(pieces, pace);
   if (cancelled) co_return fail(Failure::Cancelled, "");
-  if (sent == Io::TimedOut) co_return fail(Failure::Timeout, "did not take the request in time");
+  if (sent == Io::TimedOut) co_return fail(Failure::Timeout, "did not read the request in time");
   // A server may answer and close before it has read everything, so read an answer in any case.
   co_return co_await read_head(call);
 }
@@ -131,7 +131,7 @@ Task<Result<Done>> Exchange::State::read_head(const Call& call) {
     if (step.kind == Step::Kind::Refused) {
       const bool large = decoder.refusal().code == ErrorCode::TooLarge;
       co_return large ? fail(Failure::TooLarge, "sent too large a header")
-                      : fail(Failure::Corrupt, "sent what is not HTTP");
+                      : fail(Failure::Corrupt, "sent data that is not HTTP");
     }
     if (step.kind == Step::Kind::Head) {
       const auto status = decoder.status();

@@ -19,7 +19,7 @@ Response left_response(const ServerOptions& options, bool is_cut_off) {
   if (is_cut_off) {
     return refusal_response(options, 503, stopping_error("the request was answered"));
   }
-  return refusal_response(options, 500, internal_error("the request was left without an answer"));
+  return refusal_response(options, 500, internal_error("the request got no answer"));
 }
 
 }  // namespace

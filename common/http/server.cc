@@ -62,7 +62,7 @@ Error cannot_listen(const ServerOptions& options, const asio::error_code& code) 
           .blame = Blame::Internal,
           .retryable = false,
           .message = "cannot listen on " + authority(options.host, options.port) + ": " +
-                     code.message() + "; choose another " + options.port_flags,
+                     code.message() + ". Choose another " + options.port_flags,
           .param = {}};
 }
 
@@ -73,9 +73,9 @@ Result<tcp::endpoint> resolve_listen(asio::io_context& context, const ServerOpti
   asio::ip::basic_resolver<tcp, Executor> resolver(context.get_executor());
   const auto found = resolver.resolve(options.host, "", code);
   if (code || found.empty()) {
-    return client_error(ErrorCode::InvalidArgument,
-                        "the listen host '" + options.host + "' is not an address or known name",
-                        "host");
+    return client_error(
+        ErrorCode::InvalidArgument,
+        "the listen host '" + options.host + "' is neither an address nor a known name", "host");
   }
   return tcp::endpoint(found.begin()->endpoint().address(), options.port);
 }
@@ -274,7 +274,7 @@ Error stopping_error(std::string_view when) {
   return Error{ErrorCode::Unavailable,
                Blame::Internal,
                false,
-               "the server stopped before " + std::string(when) + "; try again on another",
+               "the server stopped before " + std::string(when) + ". Try again on another server",
                {},
                {}};
 }
@@ -365,7 +365,7 @@ bool Server::drain(Duration timeout) {
   if (state.wait_all_gone(grace)) return !state.context->cut_off;
   state.on_all_connections([](ServerConnection& connection) { connection.force_close(); });
   if (!state.wait_all_gone(kForcedCloseGrace)) {
-    log(LogLevel::Warn, "connections outlive the server",
+    log(LogLevel::Warn, "connections are still open after the server has stopped",
         {{"connections", state.context->connections.load()}});
   }
   return !state.context->cut_off;

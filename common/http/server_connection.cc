@@ -236,7 +236,8 @@ Task<bool> ServerConnection::expect_continue() {
   // An HTTP/1.0 client does not understand the answer.
   if (!http11_) co_return true;
   if (!known) {
-    auto error = client_error(ErrorCode::Unsupported, "the only Expect understood is 100-continue");
+    auto error =
+        client_error(ErrorCode::Unsupported, "the only supported Expect value is 100-continue");
     co_return co_await refuse(417, std::move(error));
   }
   // A client that has begun to send the body does not wait.

@@ -91,11 +91,11 @@ Task<bool> ServerConnection::refuse_slow(Io how, std::string_view what) {
   const std::string part(what);
   // The server's stop ended the wait, not the client.
   if (how == Io::TimedOut && draining_) {
-    auto error = stopping_error(part + " had not come");
+    auto error = stopping_error(part + " had arrived");
     co_return co_await refuse(503, std::move(error));
   }
   if (how == Io::TimedOut) {
-    auto error = client_error(ErrorCode::Timeout, part + " came too slowly");
+    auto error = client_error(ErrorCode::Timeout, part + " arrived too slowly");
     co_return co_await refuse(408, std::move(error));
   }
   if (how == Io::Full) {
@@ -106,7 +106,7 @@ Task<bool> ServerConnection::refuse_slow(Io how, std::string_view what) {
 }
 
 Task<bool> ServerConnection::refuse_large_body() {
-  const std::string what = body_bytes_max_ == 0 ? "there is no body to be sent here"
+  const std::string what = body_bytes_max_ == 0 ? "a body is not allowed here"
                                                 : "the request's body has more than " +
                                                       std::to_string(body_bytes_max_) + " bytes";
   auto error = limit_error(ErrorCode::TooLarge, "body-bytes-max", what + " (body-bytes-max)");

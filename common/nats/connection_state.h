@@ -9,6 +9,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/mutex.h"
@@ -72,8 +73,8 @@ struct Connection::State {
   void heard(const std::string& subject, Message message);
   // Puts the loss into the inboxes of the subject. Unknown subject: into all inboxes.
   void missed(const std::string& subject, const Lost& lost);
-  // Logs a reason. Drops it if the last one was logged a moment ago.
-  void warn(const std::string& reason);
+  // Logs a message with its reason. Drops it if the last one was logged a moment ago.
+  void warn(std::string_view message, const std::string& reason);
 
   // Counts a dropped message. Returns false, for publish().
   bool drop(const runtime::Counter& counter) const {

@@ -86,7 +86,7 @@ void Connection::State::run_once(const std::stop_token& stop) {
   link->reset();  // no callback runs after this
   if (clock.now() - since >= kSteadyAfter) back_off = kBackOffMin;
   end(reason);
-  if (!stop.stop_requested()) warn("not connected: " + reason);
+  if (!stop.stop_requested()) warn("not connected to NATS", reason);
 }
 
 Result<std::unique_ptr<Link>> Connection::State::connect() {
@@ -111,12 +111,12 @@ Result<std::unique_ptr<Link>> Connection::State::connect() {
   };
   callbacks.refused = [this](const std::string& subject, const std::string& reason) {
     refused.add();
-    warn(reason);
+    warn("the NATS server refused a subject", reason);
     missed(subject, {0, reason});
   };
   callbacks.publish_refused = [this](const std::string& reason) {
     refused.add();
-    warn(reason);
+    warn("the NATS server refused a subject", reason);
   };
   return Link::connect(wanted_link, std::move(callbacks));
 }
@@ -130,7 +130,7 @@ Result<Done> Connection::State::ask(Link& link, const std::string& subject) {
   };
   listener.lost = [this, subject](std::uint64_t messages) {
     slow.add(static_cast<double>(messages));
-    missed(subject, {messages, "NATS' own queue to this process is full"});
+    missed(subject, {messages, "the NATS client's queue is full"});
   };
   return link.subscribe(subject, std::move(listener));
 }
@@ -255,7 +255,7 @@ void Connection::State::note_trouble(const std::string& reason) {
     const MutexLock lock(mutex);
     trouble = reason;
   }
-  warn("not connected: " + reason);
+  warn("not connected to NATS", reason);
 }
 
 void Connection::State::heard(const std::string& subject, Message message) {
@@ -285,14 +285,14 @@ void Connection::State::missed(const std::string& subject, const Lost& lost) {
   for (const auto& inbox : inboxes) inbox->put(lost);
 }
 
-void Connection::State::warn(const std::string& reason) {
+void Connection::State::warn(std::string_view message, const std::string& reason) {
   {
     const MutexLock lock(mutex);
     // A server that refuses every subject would fill the log.
     if (clock.now() < next_warning) return;
     next_warning = clock.now() + kLogPause;
   }
-  log(LogLevel::Warn, "NATS", {{"connection", kind}, {"reason", reason}});
+  log(LogLevel::Warn, message, {{"connection", kind}, {"reason", reason}});
 }
 
 }  // namespace sightline::nats

@@ -178,11 +178,11 @@ class Options {
  private:
   natsOptions* options_ = nullptr;
   natsStatus status_;
-  std::string what_ = "options of NATS";
+  std::string what_ = "NATS options";
 };
 
 void set_behaviour(Options& options, const LinkOptions& wanted, Told* told) {
-  const std::string_view what = "options of NATS";
+  const std::string_view what = "NATS options";
   options.set("nats.urls", natsOptions_SetURL, wanted.server.url.c_str());
   options.set(what, natsOptions_SetName, wanted.name.c_str());
   // Connection reconnects itself, because its inboxes must learn of each gap.

@@ -28,7 +28,7 @@ Result<std::string> read_from(int descriptor, std::size_t bytes_max) {
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0) return unreadable();
   // A device could deliver bytes without end.
-  if (!S_ISREG(facts.st_mode)) return unusable("is no regular file");
+  if (!S_ISREG(facts.st_mode)) return unusable("is not a regular file");
   std::string content;
   while (content.size() <= bytes_max) {
     const std::size_t size = content.size();

@@ -32,13 +32,13 @@ bool is_equal(std::string_view given, std::string_view token) {
 Result<Done> check_token(std::string_view token, std::size_t line) {
   const std::string where = "line " + std::to_string(line) + ": a token ";
   if (token.size() < kTokenBytesMin || token.size() > kTokenBytesMax) {
-    return unusable(where + "has " + std::to_string(kTokenBytesMin) + " to " +
+    return unusable(where + "must have " + std::to_string(kTokenBytesMin) + " to " +
                     std::to_string(kTokenBytesMax) + " characters");
   }
   const bool is_plain =
       // A header carries visible ASCII only, and a blank would end the token there.
       std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 127; });
-  if (!is_plain) return unusable(where + "is of visible ASCII characters without spaces");
+  if (!is_plain) return unusable(where + "must consist of visible ASCII characters without spaces");
   return Done{};
 }
 
@@ -115,9 +115,9 @@ void TokenFile::read_again() {
   Held next = read(path_);
   if (next.problem != before->problem) {
     if (next.problem.empty()) {
-      log(LogLevel::Info, "tokens can be used again", {{"file", path_}});
+      log(LogLevel::Info, "the token file can be used again", {{"file", path_}});
     } else {
-      log(LogLevel::Error, "tokens cannot be used: nobody is admitted",
+      log(LogLevel::Error, "the token file cannot be used: all tokens are rejected",
           {{"file", path_}, {"reason", next.problem}});
     }
   }

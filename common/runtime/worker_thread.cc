@@ -100,7 +100,7 @@ void note_failed_step() noexcept {
     try {
       std::array<char, kKernelNameBytes + 1> name{};
       pthread_getname_np(pthread_self(), name.data(), name.size());
-      log(LogLevel::Error, "the system has no memory for a step of a thread: it is left out",
+      log(LogLevel::Error, "skipped a step of a thread: the system has no memory",
           {{"thread", std::string_view(name.data())}});
     } catch (const std::bad_alloc&) {
       // The failure is counted, which needs no memory.

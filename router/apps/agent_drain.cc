@@ -38,8 +38,9 @@ struct Waiter {
 Result<Duration> parse_drain_timeout(const std::string& text) {
   const auto seconds = whole_number(text, static_cast<std::uint32_t>(kDrainWaitMax.count()));
   if (!seconds) {
-    return client_error(ErrorCode::InvalidArgument, "timeout must be whole seconds, 0 to " +
-                                                        std::to_string(kDrainWaitMax.count()));
+    return client_error(
+        ErrorCode::InvalidArgument,
+        "timeout must be a whole number of seconds, 0 to " + std::to_string(kDrainWaitMax.count()));
   }
   return Duration(std::chrono::seconds(*seconds));
 }
@@ -160,7 +161,9 @@ void AgentDrain::run(const admin_port::AdminRequest& request,
       state.thread.emplace("sl-drain", [s = &state](const std::stop_token& stop) { s->run(stop); });
     }
   }
-  if (!is_taken) return respond(admin_port::admin_error(503, "too many calls wait, or it stops"));
+  if (!is_taken)
+    return respond(
+        admin_port::admin_error(503, "the agent is stopping, or too many drain calls are waiting"));
   state.changed.notify_all();
 }
 
@@ -176,7 +179,7 @@ void AgentDrain::stop() {
   // The thread may be answering. It ends before the others are answered.
   ending.reset();
   for (const Waiter& waiter : left) {
-    waiter.respond(admin_port::admin_error(503, "the agent stops"));
+    waiter.respond(admin_port::admin_error(503, "the agent is stopping"));
   }
 }
 

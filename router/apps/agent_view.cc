@@ -106,8 +106,8 @@ std::vector<agent::WantedStream> wanted_streams(const fleet::FleetSnapshot& flee
   for (const auto& worker : fleet.workers) {
     for (const fleet::Rank& rank : worker->ranks) {
       // Routers show this reason while the rank has no events.
-      std::string why = "its agent hears nothing of it: ";
-      why += worker->reason.empty() ? "its events are not read yet" : worker->reason;
+      std::string why = "its agent does not read its KV events: ";
+      why += worker->reason.empty() ? "the feed is not open yet" : worker->reason;
       wanted.push_back(
           {.name = {.worker = worker->spec.name, .rank = rank.number}, .reason = std::move(why)});
     }

@@ -88,7 +88,7 @@ void Pushes::exchange_with(process::ReplicaStack& replicas) {
   const auto offer = [this](std::string body) {
     const auto offered = lists_.offer(std::move(body), lists::Source::Peers);
     if (offered.ok()) return;
-    log(LogLevel::Error, "a peer's list of workers cannot be read",
+    log(LogLevel::Error, "ignored a peer's worker list: it cannot be read",
         {{"reason", offered.error().message}});
   };
   exchange_ = std::make_unique<lists_exchange::ListsExchange>(

@@ -183,7 +183,7 @@ Result<Done> ServeApp::Parts::join_replicas() {
        .scope_model = proxy::scope_model(settings),
        .port = settings.server.port},
       {.identity = identity, .metrics = metrics, .clock = system_clock()}));
-  log(LogLevel::Info, "one of several",
+  log(LogLevel::Info, "started replication over NATS",
       {{"name", replicas->name()},
        {"scope", settings.replica.scope},
        {"revision", settings.replica.revision}});

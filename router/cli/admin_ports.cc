@@ -21,10 +21,10 @@ constexpr std::array<std::string_view, 4> kPaths = {contract::kWorkersPath, cont
                                                     contract::kMetricsPath, contract::kReadyPath};
 
 Error bad_url(const std::string& url) {
-  return client_error(ErrorCode::InvalidArgument,
-                      "--admin: '" + url.substr(0, 100) +
-                          "' is no http://HOST[:PORT] of an admin port; several have commas "
-                          "between");
+  return client_error(
+      ErrorCode::InvalidArgument,
+      "--admin: '" + url.substr(0, 100) +
+          "' is no admin port: write http://HOST[:PORT], with commas between several");
 }
 
 Result<AdminPort> parse_admin_port(const std::string& url) {
@@ -60,8 +60,9 @@ Result<std::vector<AdminPort>> parse_admin_ports(std::string_view urls) {
     const std::size_t comma = urls.find(',');
     ports.push_back(SL_TRY(parse_admin_port(std::string(urls.substr(0, comma)))));
     if (ports.size() > kAdminPortsMax) {
-      return client_error(ErrorCode::InvalidArgument,
-                          "--admin: more than " + std::to_string(kAdminPortsMax) + " admin ports");
+      return client_error(
+          ErrorCode::InvalidArgument,
+          "--admin: at most " + std::to_string(kAdminPortsMax) + " admin ports are allowed");
     }
     if (comma == std::string_view::npos) return ports;
     urls.remove_prefix(comma + 1);
@@ -129,7 +130,7 @@ top::RouterFacts facts_of(const AdminPort& port, std::array<AdminAnswer, kPaths.
   };
   for (const AdminAnswer& answer : answers) {
     if (answer.status == 0) {
-      return in_trouble(answer.trouble.empty() ? "not in time" : answer.trouble);
+      return in_trouble(answer.trouble.empty() ? "timeout" : answer.trouble);
     }
   }
   auto& [workers, replicas, metrics, ready] = answers;

@@ -19,24 +19,25 @@ namespace sightline::cli {
 namespace {
 
 constexpr char kIntroduction[] =
-    R"(sightline agent: reads the KV events of engines and tells routers over NATS what these hold.
+    R"(sightline agent: reads the KV events of engines and forwards them to routers over NATS.
 
-It stands beside one engine, or reads several. Routers whose workers say agent=true listen to it
-instead of the engines: any number of them, each with the same view. --nats and --model-path are
-required; scope, revision, model, served model name and identity key must be those of the routers.
+It runs beside one engine, or reads several engines. Routers subscribe to it instead of the engine
+if the worker has agent=true. Any number of routers can do so, and all receive the same events.
+--nats and --model-path are required. Scope, revision, model, served model name and identity key
+must be the same as in the routers.
 
   sightline agent --nats nats://127.0.0.1:4222 --model-path DIR --served-model-name m \
     --worker name=w0,url=http://127.0.0.1:8101
   sightline serve --nats nats://127.0.0.1:4222 --model-path DIR --served-model-name m \
     --worker name=w0,url=http://127.0.0.1:8101,agent=true --admin-port 9091
 
-On the admin port: /healthz, /readyz, /metrics, /v1/workers, and POST /drain?timeout=SECONDS, which
-tells the routers to send the workers nothing more and answers once these run nothing. It takes a
-token of --admin-token-file.
+The admin port serves /healthz, /readyz, /metrics, /v1/workers and POST /drain?timeout=SECONDS.
+POST /drain makes routers send the workers no new requests, and answers when the workers run no
+request. It needs a token from --admin-token-file.
 
 Settings come from flags, then SIGHTLINE_* variables, then the YAML file of --config, then
-defaults; --print-config shows the result and where each value came from. A worker needs its URL
-only: the engine is asked for its event endpoints and block size, and what you give wins.
+defaults. --print-config shows the result and the source of each value. A worker needs only its URL.
+The agent reads the event endpoints and the block size from the engine. Values that you set win.
 
 )";
 

@@ -22,11 +22,12 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""h;
 
 constexpr char kIntroduction[] =
-    R"(sightline drain: has all routers send an agent's engines nothing more, and waits for these.
+    R"(sightline drain: makes routers send an agent's engines no new requests.
 
-It sends POST /drain with the first token of the file to the agent's admin port, prints the answer,
-and ends with 0 where the engines have run out of requests, else with 1. As the preStop hook of an
-engine it keeps the engine until then. The engines stay drained until the agent or they start anew.
+It sends POST /drain with the first token of the file to the agent's admin port. It waits until the
+engines run no request, and prints the answer. The exit code is 0 if the engines have no requests
+left, else 1. As the preStop hook of an engine, it keeps the engine running until then. An engine
+stays drained until it or the agent restarts.
 
   sightline drain --token-file /etc/sightline/drain/token --timeout 60s
 
@@ -46,17 +47,19 @@ contract::SettingTable drain_table(DrainSettings& s) {
   table.add_text({"drain.admin", "admin", "URL", "Admin port of the agent, http://HOST[:PORT]."},
                  s.admin);
   table.add_text({"drain.token_file", "token-file", "FILE",
-                  "The agent's admin.token_file, or one that holds one of its tokens."},
+                  "The agent's admin.token_file, or a file with one of its tokens. The first token "
+                  "in the file is sent."},
                  s.token_file);
-  table.add_duration(
-      {"drain.timeout", "timeout", "TIME", "How long requests that run may go on. Whole seconds."},
-      s.timeout, {1s, 1h});
+  table.add_duration({"drain.timeout", "timeout", "TIME",
+                      "How long running requests may continue. Whole seconds."},
+                     s.timeout, {1s, 1h});
   return table;
 }
 
 Result<std::string> token_of(const std::string& file) {
   if (file.empty()) {
-    return client_error(ErrorCode::InvalidArgument, "drain.token_file is not set: --token-file");
+    return client_error(ErrorCode::InvalidArgument,
+                        "drain.token_file is not set. Set --token-file");
   }
   return SL_TRY(runtime::TokenFile::open(file, system_clock()))->first();
 }
@@ -77,7 +80,7 @@ int drain_command(const Invocation& invocation) {
   if (begun.status) return *begun.status;
   const auto ports = parse_admin_ports(settings.admin);
   if (!ports.ok()) return fail(command, ports.error().message, 2);
-  if (ports->size() > 1) return fail(command, "--admin: one admin port", 2);
+  if (ports->size() > 1) return fail(command, "--admin must name one admin port", 2);
   const auto token = token_of(settings.token_file);
   if (!token.ok()) return fail(command, token.error().message, 2);
   const auto leveled = start_log("error");

@@ -9,16 +9,16 @@ namespace sightline::cli {
 namespace {
 
 constexpr char kHelp[] =
-    R"(Sightline routes OpenAI requests, images included, to the LLM engine that already holds
-their KV blocks.
+    R"(Sightline routes OpenAI requests, also with images, to the LLM engine that has already
+cached their KV blocks.
 
   sightline serve     the router: OpenAI API on one port, health and metrics on another
-  sightline agent     tells several routers what engines hold, over NATS
-  sightline drain     ends the work of an agent's engines, for a preStop hook
-  sightline simulate  simulated vLLM engines on real wire formats, for trying the router
+  sightline agent     forwards the KV events of engines to several routers, over NATS
+  sightline drain     drains an agent's engines, for a preStop hook
+  sightline simulate  simulated vLLM engines with real wire formats, for trying the router
   sightline top       a live view of routers and their workers, from their admin ports
 
-  sightline <command> --help   its flags, with meaning, default, range and environment name
+  sightline <command> --help   its flags, with meaning, default, range and environment variable
   sightline --version
 
 A first try, with a model directory (config.json, tokenizer.json, chat template):
@@ -50,7 +50,7 @@ int run(const Invocation& invocation) {
   if (command == "simulate") return simulate_command(rest);
   if (command == "top") return top_command(rest);
   std::fprintf(stderr,
-               "sightline: no command '%s'; try: serve, agent, drain, simulate, top, --help, "
+               "sightline: unknown command '%s'. Use serve, agent, drain, simulate, top, --help, "
                "--version\n",
                command.c_str());
   return 2;

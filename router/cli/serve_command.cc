@@ -20,11 +20,11 @@ namespace sightline::cli {
 namespace {
 
 constexpr char kIntroduction[] =
-    R"(sightline serve: routes OpenAI requests to the engine that holds their blocks.
+    R"(sightline serve: routes OpenAI requests to the engine that has cached their KV blocks.
 
 Settings come from flags, then SIGHTLINE_* variables, then the YAML file of --config, then
-defaults; --print-config shows the result and where each value came from. A worker needs its URL
-only: the engine is asked for its event endpoints and block size, and what you give wins.
+defaults. --print-config shows the result and the source of each value. A worker needs only its URL.
+The router reads the event endpoints and the block size from the engine. Values that you set win.
 
 )";
 

@@ -15,28 +15,28 @@ namespace {
 constexpr char kIntroduction[] =
     R"(sightline simulate: engines that speak vLLM's HTTP API, KV events and metrics, without a GPU.
 
-Each has a prefix cache with vLLM's rules and says how many tokens of a prompt it found there.
-Engine i takes base port + i of each of the three ranges; with --data-parallel-size N, ports
-base + i*N to base + i*N + N-1 of the event and replay ranges. One line per engine is printed, to be
-given to `sightline serve` as it is, then "ready".
+Each engine has a prefix cache with vLLM's rules and reports how many tokens of a prompt it found
+there. Engine i uses base port + i of each of the three ranges. With --data-parallel-size N it uses
+ports base + i*N to base + i*N + N-1 of the event and replay ranges. The command prints one line per
+engine, which you can pass to `sightline serve` unchanged, and then "ready".
 
-Faults are injected by --fault, or by POST /fault on an engine's port with the same fields as JSON;
-GET /fault lists what struck, DELETE /fault ends them. p is the chance (1) per event message or per
-request, count the number of strikes after which a fault ends, request=PREFIX the only requests
-that it strikes, by their x-request-id.
-  drop              an event message is not sent, only replayed; lost=true: nor replayed
+--fault injects a fault. POST /fault on an engine's port does the same, with the same fields as
+JSON. GET /fault lists faults and strikes, DELETE /fault ends the faults. p is the probability (1)
+per event message or request. count is the number of strikes after which a fault ends.
+request=PREFIX limits a fault to requests whose x-request-id begins with it.
+  drop              an event message is not sent, but a replay has it, except with lost=true
   duplicate         an event message is sent twice
   reorder           an event message is sent after the next one
   delay             an event message, and all behind it, is sent ms later (100)
   cut-replay        the next replay loses messages in its middle, and its end marker
-  garbage           an event message cannot be decoded; target=http: an answer is not HTTP
-  wrong-block-size  events tell smaller blocks, until the engine restarts
-  restart           the process ends, and begins again after ms (0); by POST without p: at once
-  forget            an idle engine has lost its cache and never says so
-  die-midstream     the connection ends after so many events of an answer: after (1)
-  stall             an answer is silent for ms, after so many events; ms=0: until the client leaves
+  garbage           an event message cannot be decoded. With target=http, an answer is not HTTP
+  wrong-block-size  events report smaller blocks until the engine restarts
+  restart           the process ends and starts again after ms (0). By POST without p: immediately
+  forget            an idle engine loses its cache and never reports it
+  die-midstream     the connection ends after `after` events (1) of a streamed answer
+  stall             an answer pauses for ms after `after` events. ms=0: until the client leaves
   status500         an answer is a 500
-  slow-probe        a GET is answered after ms (3000), as by an engine that is busy
+  slow-probe        a GET is answered after ms (3000), as by a busy engine
 
 )";
 

@@ -26,13 +26,16 @@ using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""h;
 
 constexpr char kIntroduction[] =
-    R"(sightline top: what routers know of their workers and of each other, as a live view.
+    R"(sightline top: a live view of the routers' workers and of the routers' view of each other.
 
-It reads /v1/workers, /v1/replicas, /metrics and /readyz of the admin ports that it is given. Each
-router has a row, each worker one for all routers: READY says for how many of them its blocks count,
-LOAD is the sum of their requests on it, RUN+WAIT what the engine tells, LAG how far its events are
-behind, DIGEST how long ago what its agent holds was last proved equal. q or Ctrl-C ends it. On a
-pipe the frames follow each other as plain text.
+It reads /v1/workers, /v1/replicas, /metrics and /readyz of the given admin ports. Each router has a
+row. Each worker has one row for all routers:
+  READY     the number of routers for which the worker's blocks count
+  LOAD      the sum of the routers' requests on the worker
+  RUN+WAIT  running and waiting requests, as the engine reports them
+  LAG       the delay of the worker's events
+  DIGEST    the time since the router's index was last proved equal to the agent's blocks
+q or Ctrl-C ends the program. On a pipe, the frames follow each other as plain text.
 
 )";
 
@@ -47,10 +50,11 @@ struct TopSettings {
 
 contract::SettingTable top_table(TopSettings& s) {
   contract::SettingTable table;
-  table.add_text({"top.admin", "admin", "URLS",
-                  "Admin ports of the routers, http://HOST[:PORT] with commas between."},
-                 s.admin);
-  table.add_duration({"top.interval", "interval", "TIME", "Between two looks."}, s.interval,
+  table.add_text(
+      {"top.admin", "admin", "URLS",
+       "Admin ports of the routers, http://HOST[:PORT] with commas between, at most 32."},
+      s.admin);
+  table.add_duration({"top.interval", "interval", "TIME", "Time between two updates."}, s.interval,
                      {100ms, 1h});
   table.add_switch({"top.once", "once", "", "Shows one frame and ends."}, s.once);
   return table;

@@ -57,17 +57,17 @@ Result<std::string> without_needless_escapes(std::string_view path) {
   plain.reserve(path.size());
   for (std::size_t i = 0; i < path.size(); ++i) {
     // Two servers could read a backslash differently: as a slash or as a letter.
-    if (path[i] == '\\') return bad_target("has a backslash; segments are separated by slashes");
+    if (path[i] == '\\') return bad_target("has a backslash. Separate segments with slashes");
     if (path[i] != '%') {
       plain += path[i];
       continue;
     }
     const auto high = i + 2 < path.size() ? hex_digit(path[i + 1]) : std::nullopt;
     const auto low = i + 2 < path.size() ? hex_digit(path[i + 2]) : std::nullopt;
-    if (!high || !low) return bad_target("has a % without two hexadecimal digits behind it");
+    if (!high || !low) return bad_target("has a % without two hexadecimal digits after it");
     const char c = static_cast<char>(*high * 16 + *low);
     if (c == '/' || c == '\\' || c == '\0') {
-      return bad_target("has an escaped slash, backslash or NUL; name the path without them");
+      return bad_target("has an escaped slash, backslash or NUL. Write the path without it");
     }
     if (is_unreserved(c)) {
       plain += c;
@@ -83,15 +83,15 @@ Result<Done> check_segments(std::string_view path) {
   for (std::size_t begin = 1; begin < path.size();) {
     const auto end = std::min(path.find('/', begin), path.size());
     const auto segment = path.substr(begin, end - begin);
-    if (segment.empty()) return bad_target("has an empty segment (//); write one slash");
+    if (segment.empty()) return bad_target("has an empty segment (//). Write one slash");
     if (segment == "." || segment == "..") {
-      return bad_target("has a dot segment; name the path itself");
+      return bad_target("has a dot segment. Write the resolved path");
     }
     begin = end + 1;
   }
   if (path.size() > 1 && path.ends_with('/')) {
     return client_error(ErrorCode::NotFound,
-                        "no such path; leave out the slash at the end of the request's path");
+                        "no such path. Remove the slash at the end of the path");
   }
   return Done{};
 }

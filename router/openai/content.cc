@@ -111,7 +111,7 @@ Result<std::optional<MediaPart>> media_part(const Value& part, const Place& plac
       return client_error(ErrorCode::InvalidArgument,
                           item.path +
                               ": an image part needs its bytes (image_url.url as http(s) "
-                              "or data: URL); a uuid alone is not accepted",
+                              "or data: URL). A uuid alone is not accepted",
                           item.path);
     }
   }
@@ -129,7 +129,7 @@ bool is_base64(std::string_view text) {
 
 Error too_many_media(std::size_t images_max, std::string param) {
   return limit_error(ErrorCode::InvalidArgument, "media-images-max",
-                     "at most " + std::to_string(images_max) + " media items may be in one request",
+                     "a request may contain at most " + std::to_string(images_max) + " media items",
                      std::move(param));
 }
 

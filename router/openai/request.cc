@@ -174,7 +174,7 @@ std::string without_mark(std::string body) {
 }
 
 Result<ApiRequest> parse_request(Endpoint endpoint, std::string body, const RequestLimits& limits) {
-  if (body.empty()) return bad("the request has no body; send a JSON object", "");
+  if (body.empty()) return bad("the request has no body. Send a JSON object", "");
   json::ParseLimits json_limits{.inside_of = inside_of, .memory = limits.memory};
   if (endpoint == Endpoint::Chat) json_limits.values_max = kChatValuesMax;
   if (endpoint == Endpoint::Completions) json_limits.kept_max = kCompletionValuesMax;

@@ -117,23 +117,25 @@ bool is_transfer(const Value& member) {
 
 Error transfer_refused(std::string_view name) {
   return bad(std::string(name) +
-                 " may not be sent by clients: it makes an engine fetch from a host that it names",
+                 " may not be sent by clients: it makes an engine fetch from the host in it",
              std::string(name));
 }
 
 // Refuses servers that an engine would contact for the client, at addresses that the client writes.
 Result<Done> check_no_tool_server(const Value& root) {
   if (const auto servers = root.find("mcp_servers"); servers && servers->size() > 0) {
-    return bad("mcp_servers is not supported: engines connect to no server that a client names",
-               "mcp_servers");
+    return bad(
+        "mcp_servers is not supported: engines may not connect to servers that a client names",
+        "mcp_servers");
   }
   const auto tools = root.find("tools");
   if (!tools || !tools->is(Kind::Array)) return Done{};
   for (const Value tool : *tools) {
     const auto url = tool.find("server_url");
     if (!url || url->is(Kind::Null)) continue;
-    return bad("server_url is not supported: engines connect to no server that a client names",
-               "tools");
+    return bad(
+        "server_url is not supported: engines may not connect to servers that a client names",
+        "tools");
   }
   return Done{};
 }
@@ -227,7 +229,7 @@ class Finder {
     if (request_.fixes.size() == kFixesMax) {
       return limit_error(ErrorCode::InvalidArgument, "replaced-members-max",
                          "the body has more than " + std::to_string(kFixesMax) +
-                             " members like this one, which the router replaces "
+                             " members like this one, which the router must replace "
                              "(replaced-members-max, fixed)",
                          std::string(member.name()));
     }

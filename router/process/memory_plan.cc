@@ -78,7 +78,7 @@ void tell_cut(const MemoryPlan& plan, MemoryShare share, std::string_view settin
               std::uint64_t wanted) {
   const std::size_t given = plan.bounds[static_cast<std::size_t>(share)];
   if (given >= wanted) return;
-  log(LogLevel::Info, "a limit of memory is cut, as it does not fit into server.memory_bytes_max",
+  log(LogLevel::Info, "reduced a memory limit: it does not fit into server.memory_bytes_max",
       {{"setting", setting}, {"bytes", given}, {"wanted", wanted}});
 }
 
@@ -102,10 +102,10 @@ MemoryPlan plan_memory(const contract::ServeSettings& settings, const MachineMem
   MemoryPlan plan{.whole = settings.server.memory_bytes_max, .source = "server.memory_bytes_max"};
   if (plan.whole == 0 && machine.limit) {
     plan.whole = part_of(*machine.limit);
-    plan.source = "three quarters of the cgroup's limit";
+    plan.source = "three quarters of the memory limit";
   } else if (plan.whole == 0) {
     plan.whole = part_of(machine.available > 0 ? machine.available : kFallbackBytes);
-    plan.source = "three quarters of the memory available";
+    plan.source = "three quarters of the available memory";
   }
   plan.whole = std::max(plan.whole, kWholeMin);
   plan.bounds = fitting_bounds(plan.whole, wanted_bounds(settings));
@@ -113,7 +113,7 @@ MemoryPlan plan_memory(const contract::ServeSettings& settings, const MachineMem
 }
 
 void tell_memory(const MemoryPlan& plan, const contract::ServeSettings& settings) {
-  log(LogLevel::Info, "memory for what others send",
+  log(LogLevel::Info, "memory budget for data from clients, engines and peers",
       {{"memory_bytes_max", plan.whole}, {"source", plan.source}});
   tell_cut(plan, MemoryShare::Requests, "server.total_body_bytes_max",
            settings.server.total_body_bytes_max);

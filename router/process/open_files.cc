@@ -53,8 +53,8 @@ void check_open_files(std::size_t limit, std::size_t engines) {
   const std::size_t needed = kOpenFilesBase + kOpenFilesPerEngine * engines;
   if (limit >= needed) return;
   log(LogLevel::Warn,
-      "the limit of open files is low for so many engines: raise it with ulimit -n, LimitNOFILE= "
-      "of the unit, or the container's ulimits",
+      "the limit of open files is too low for this number of engines: raise it with ulimit -n, "
+      "LimitNOFILE= of the unit, or the container's ulimits",
       {{"limit", limit}, {"needed", needed}, {"engines", engines}});
 }
 
@@ -98,8 +98,8 @@ void tell_plan(std::size_t limit, const OpenFilesPlan& plan,
   const std::size_t given = has_clients ? plan.clients_max : plan.frontends_max;
   if (given >= wanted) return;
   log(LogLevel::Warn,
-      "few open files are allowed, so there may be fewer connections: raise the limit with "
-      "ulimit -n, LimitNOFILE= of the unit, or the container's ulimits",
+      "the limit of open files reduces the number of connections: raise it with ulimit -n, "
+      "LimitNOFILE= of the unit, or the container's ulimits",
       {{"limit", limit},
        {"of", has_clients ? "clients" : "frontends"},
        {"connections_max", given},

@@ -29,8 +29,8 @@ Result<contract::IdentityKey> load_identity(const contract::IdentitySettings& se
   const std::string& path = settings.key_file;
   if (path.empty()) {
     log(LogLevel::Warn,
-        "no --identity-key-file: the public development key names pictures and blocks; "
-        "use a file of 32 random bytes in production");
+        "--identity-key-file is not set: images and blocks get names from the public development "
+        "key. In production, set a file of 32 random bytes");
     return contract::development_identity_key();
   }
   const auto content = runtime::read_small_file(path, kKeyFileBytesMax);

@@ -72,7 +72,7 @@ Result<Done> check_ca_file(const std::string& path) {
     return Done{};
   }
   return client_error(ErrorCode::InvalidArgument,
-                      "media.ca_file: " + path + " is no file that can be read");
+                      "media.ca_file: " + path + " is not a readable file");
 }
 
 http::ClientOptions client_options(const process::OpenFilesPlan& plan) {
@@ -196,7 +196,7 @@ void FrontRole::drain() {
   log(LogLevel::Info, "draining", {{"requests", parts_->server->active_requests()}});
   const bool all_ended = parts_->server->drain(parts_->settings.server.drain_timeout);
   log(all_ended ? LogLevel::Info : LogLevel::Warn,
-      all_ended ? "drained" : "drain timeout: the rest was cut off");
+      all_ended ? "drained" : "server.drain_timeout is over: closed the remaining connections");
 }
 
 std::uint16_t FrontRole::port() const { return parts_->server->port(); }

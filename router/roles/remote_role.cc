@@ -60,8 +60,8 @@ void RemoteRole::add_admin(admin_port::AdminServer& admin) {
   for (const auto path : {contract::kWorkersPath, contract::kIndexPath}) {
     admin.add_route("GET", std::string(path), [](const admin_port::AdminRequest&) {
       return admin_port::admin_error(404,
-                                     "this process has the frontend role alone and knows no "
-                                     "workers: ask the admin port of one of its routers");
+                                     "this process has only the frontend role and no workers. "
+                                     "Use the admin port of one of its routers");
     });
   }
 }

@@ -34,7 +34,7 @@
 namespace sightline::roles {
 namespace {
 
-constexpr char kNoAgentsHeard[] = "its agent cannot be heard: --nats is not given";
+constexpr char kNoAgentsHeard[] = "--nats is not set: the KV events of its agent cannot arrive";
 
 }  // namespace
 

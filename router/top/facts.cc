@@ -69,7 +69,7 @@ Result<Done> read_workers(const std::string& body, RouterFacts& facts) {
   if (body.empty()) return Done{};  // a frontend has no workers
   const auto document = json::Document::parse(body);
   if (!document.ok() || !document->root().is(json::Kind::Array)) {
-    return corrupt("/v1/workers is no list");
+    return corrupt("/v1/workers is not a list");
   }
   for (const json::Value& value : document->root()) facts.workers.push_back(read_worker(value));
   return Done{};
@@ -90,7 +90,7 @@ Result<Done> read_replicas(const std::string& body, RouterFacts& facts) {
   if (body.empty()) return Done{};
   const auto document = json::Document::parse(body);
   if (!document.ok() || !document->root().is(json::Kind::Object)) {
-    return corrupt("/v1/replicas is no object");
+    return corrupt("/v1/replicas is not an object");
   }
   const json::Value root = document->root();
   if (const auto connections = root.find("nats")) {
@@ -177,7 +177,7 @@ Result<RouterFacts> read_facts(std::string_view address, const Answers& answers)
     take_sample(*sample, facts);
   }
   // Another program may listen on this port.
-  if (samples == 0) return corrupt("/metrics tells nothing of sightline");
+  if (samples == 0) return corrupt("/metrics has no sightline metrics");
   return facts;
 }
 

@@ -108,7 +108,7 @@ std::string row_of(const RouterFacts& router) {
     return format("%-20s %s", cut(router.address, 20).c_str(), router.trouble.c_str());
   }
   const std::string nats =
-      !router.is_nats_connected ? "-" : (*router.is_nats_connected ? "up" : "away");
+      !router.is_nats_connected ? "-" : (*router.is_nats_connected ? "up" : "down");
   const std::string rate = router.requests_per_s ? format("%.1f", *router.requests_per_s) : "-";
   return format(kRouterRow, cut(router.address, 20).c_str(), router.is_ready ? "yes" : "no",
                 cut(router.list_source, 5).c_str(), short_count(router.generation).c_str(),

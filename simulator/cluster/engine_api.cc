@@ -327,7 +327,7 @@ EngineApi::Reply EngineApi::add_fault(const http::Request& request) {
     if (fault.engine && *fault.engine != options_.engine) {
       return client_error(ErrorCode::InvalidArgument,
                           "fault: this is engine " + std::to_string(options_.engine) +
-                              "; leave engine out or ask the other one's port");
+                              ". Omit engine, or use the port of the other engine");
     }
     // Without a probability the restart happens immediately and once.
     if (fault.kind != FaultKind::Restart || fault.probability) return parts_.faults.add(fault);

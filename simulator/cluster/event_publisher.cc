@@ -53,7 +53,7 @@ Result<std::uint16_t> bind(void* socket, const std::string& host, std::uint16_t 
   if (zmq_bind(socket, endpoint.c_str()) != 0) {
     return worker_error(ErrorCode::Unavailable,
                         "cannot bind " + endpoint + ": " + zmq_strerror(zmq_errno()) +
-                            "; is another engine or simulator running?",
+                            ". Is another engine or simulator running?",
                         false);
   }
   std::array<char, 256> bound{};

@@ -190,11 +190,13 @@ void add_simulation(Page& page, const faults::FaultPlan& faults) {
   using Counters = core::SchedulerCounters;
   page.counter({"sl_sim_requests_total", "Chat and completion requests accepted."},
                [](const RankSource& r) { return r.requests_accepted; });
-  page.counter({"sl_sim_prefill_tokens_computed_total", "Prompt tokens computed, not found."},
-               of(&Counters::prefill_tokens));
-  page.counter({"sl_sim_encoder_tokens_computed_total", "Media tokens encoded, not remembered."},
-               of(&Counters::encoder_tokens));
-  page.counter({"sl_sim_requests_aborted_total", "Samples whose client left."},
+  page.counter(
+      {"sl_sim_prefill_tokens_computed_total", "Prompt tokens that were computed, not cached."},
+      of(&Counters::prefill_tokens));
+  page.counter(
+      {"sl_sim_encoder_tokens_computed_total", "Media tokens that were encoded, not cached."},
+      of(&Counters::encoder_tokens));
+  page.counter({"sl_sim_requests_aborted_total", "Samples whose client disconnected."},
                of(&Counters::aborted));
   page.open({"sl_sim_faults_total", "Injected faults that struck, by kind."}, "counter");
   for (const auto kind : kFaultKindsShown) {

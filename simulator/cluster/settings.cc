@@ -17,20 +17,20 @@ void add_places(SettingTable& table, SimulateSettings& s) {
                                    s.engines, {1, kEnginesMax});
   table.add_integer<std::uint32_t>(
       {"simulate.data_parallel_size", "data-parallel-size", "N",
-       "Data-parallel ranks of each engine: caches with events of their own behind one URL."},
+       "Data-parallel ranks of each engine. Each has its own cache and events, behind one URL."},
       s.data_parallel_size, {1, kRanksMax});
   table.add_text({"simulate.host", "host", "ADDRESS", "Address that all ports listen on."}, s.host);
   table.add_integer<std::uint16_t>(
       {"simulate.base_port", "base-port", "PORT",
-       "HTTP port of engine 0; engine i takes base+i. 0 = any free port."},
+       "HTTP port of engine 0. Engine i takes base+i. 0: any free port."},
       s.base_port, {0, kPortMax});
   table.add_integer<std::uint16_t>(
       {"simulate.events_base_port", "events-base-port", "PORT",
-       "KV event port of engine 0; of N ranks, rank r of engine i takes base+i*N+r."},
+       "KV event port of engine 0. With N ranks, rank r of engine i takes base+i*N+r."},
       s.events_base_port, {0, kPortMax});
   table.add_integer<std::uint16_t>(
       {"simulate.replay_base_port", "replay-base-port", "PORT",
-       "Replay port of engine 0; of N ranks, rank r of engine i takes base+i*N+r."},
+       "Replay port of engine 0. With N ranks, rank r of engine i takes base+i*N+r."},
       s.replay_base_port, {0, kPortMax});
   table.add_integer<std::uint32_t>(
       {"simulate.threads", "threads", "N", "Threads that the engines share."}, s.threads,
@@ -41,10 +41,10 @@ void add_model(SettingTable& table, SimulateSettings& s) {
   table.add_text({"simulate.model_path", "model-path", "DIR", "Hugging Face model directory."},
                  s.model_path);
   table.add_text({"simulate.served_model_name", "served-model-name", "NAME",
-                  "Model name in requests and answers; empty = the model path."},
+                  "Model name in requests and answers. Empty: the model path."},
                  s.served_model_name);
   table.add_integer<std::uint32_t>({"simulate.max_model_len", "max-model-len", "TOKENS",
-                                    "Longest prompt plus answer; 0 = what config.json says."},
+                                    "Longest prompt plus answer. 0: the value in config.json."},
                                    s.max_model_len, {0, kTokensMax});
   table.add_text_list({"simulate.lora_module", "lora-module", "NAME",
                        "LoRA adapter that requests may name as model."},
@@ -59,24 +59,24 @@ void add_model(SettingTable& table, SimulateSettings& s) {
                     "The last block of each cache hit is computed again, as vLLM does "
                     "with EAGLE or MTP."},
                    s.drop_last_hit);
-  table.add_integer<std::uint32_t>(
-      {"simulate.window_blocks", "window-blocks", "N",
-       "A hybrid model: blocks of the sliding window of a second cache group; 0 = none."},
-      s.window_blocks, {0, kBlocksMax});
+  table.add_integer<std::uint32_t>({"simulate.window_blocks", "window-blocks", "N",
+                                    "For a hybrid model: blocks of the sliding window of a second "
+                                    "cache group. 0: no second group."},
+                                   s.window_blocks, {0, kBlocksMax});
   table.add_number({"simulate.mm_processor_cache_gb", "mm-processor-cache-gb", "GIB",
-                    "Processed media remembered by uuid; 0 = none."},
+                    "Memory for processed media, cached by uuid. 0: no cache."},
                    s.mm_processor_cache_gb, {0, kCacheGibMax});
 }
 
 void add_speed(SettingTable& table, SimulateSettings& s) {
   table.add_number({"simulate.prefill_tokens_per_s", "prefill-tokens-per-s", "RATE",
-                    "Prompt tokens per second of an engine; 0 = instant."},
+                    "Prompt tokens per second of an engine. 0: instant."},
                    s.prefill_tokens_per_s, {0, kRateMax});
   table.add_number({"simulate.encoder_tokens_per_s", "encoder-tokens-per-s", "RATE",
-                    "Media tokens per second of an engine, on top of prefill; 0 = instant."},
+                    "Media tokens per second of an engine, in addition to prefill. 0: instant."},
                    s.encoder_tokens_per_s, {0, kRateMax});
   table.add_number({"simulate.decode_tokens_per_s", "decode-tokens-per-s", "RATE",
-                    "Output tokens per second of each request; 0 = instant."},
+                    "Output tokens per second of each request. 0: instant."},
                    s.decode_tokens_per_s, {0, kRateMax});
   table.add_integer<std::uint32_t>({"simulate.max_running", "max-running", "N",
                                     "Requests that an engine computes at the same time."},
@@ -85,36 +85,36 @@ void add_speed(SettingTable& table, SimulateSettings& s) {
                                     "Prompt and output tokens of one step."},
                                    s.max_batched_tokens, {1, kTokensMax});
   table.add_integer<std::uint32_t>({"simulate.output_tokens_default", "output-tokens-default",
-                                    "TOKENS", "Answer length of a request that sets none."},
+                                    "TOKENS", "Answer length of a request that sets no length."},
                                    s.output_tokens_default, {1, kTokensMax});
-  table.add_switch({"simulate.instant", "instant", "",
-                    "A fixed answer without model, cache, events or timers, for "
-                    "measuring what a proxy costs."},
-                   s.instant);
+  table.add_switch(
+      {"simulate.instant", "instant", "",
+       "A fixed answer without model, cache, events or timers, to measure the cost of a proxy."},
+      s.instant);
 }
 
 void add_events(SettingTable& table, SimulateSettings& s) {
   table.add_text({"simulate.event_encoding", "event-encoding", "VERSION",
-                  "vLLM release whose event encoding is spoken: v0.11 to v0.32."},
+                  "vLLM release whose event encoding is used: v0.11 to v0.32."},
                  s.event_encoding);
   table.add_choice({"simulate.event_hashes", "event-hashes", "KIND",
                     "Block hashes in events: 64-bit integers or bytes."},
                    s.event_hashes, {"int", "bytes"});
   table.add_switch({"simulate.no_replay", "no-replay", "",
-                    "Engines without a replay socket, as vLLM has it by default."},
+                    "Engines have no replay socket, as in vLLM by default."},
                    s.no_replay);
 }
 
 void add_faults(SettingTable& table, SimulateSettings& s) {
-  table.add_text_list({"simulate.fault", "fault", "FIELDS",
-                       "Fault to inject; repeatable. kind=NAME (drop, duplicate, reorder, delay, "
-                       "restart, forget, die-midstream, stall, status500, garbage, "
-                       "wrong-block-size, cut-replay, slow-probe)"
-                       "[,p=0.05][,engine=1][,count=N][,ms=N][,after=N][,lost=true]"
-                       "[,request=PREFIX][,target=http]."},
-                      s.faults);
+  table.add_text_list(
+      {"simulate.fault", "fault", "FIELDS",
+       "Fault to inject. Repeatable. kind=NAME (drop, duplicate, reorder, delay, restart, forget, "
+       "die-midstream, stall, status500, garbage, wrong-block-size, cut-replay, slow-probe)"
+       "[,p=0.05][,engine=1][,count=N][,ms=N][,after=N][,lost=true][,request=PREFIX]"
+       "[,target=http]."},
+      s.faults);
   table.add_integer<std::uint32_t>(
-      {"simulate.fault_seed", "fault-seed", "N", "Seed of the faults' draws."}, s.fault_seed,
+      {"simulate.fault_seed", "fault-seed", "N", "Seed of the faults' random draws."}, s.fault_seed,
       {0, UINT32_MAX});
 }
 
@@ -172,7 +172,7 @@ Result<Done> check_ports(const SimulateSettings& s) {
   for (const PortRange& range : ranges) {
     if (range.base + range.size - 1 <= kPortMax) continue;
     return invalid(range.flag + " " + std::to_string(range.base) + " leaves no room for " +
-                   engines + " below port 65536: choose a lower one");
+                   engines + " below port 65536: choose a lower port");
   }
   for (std::size_t a = 0; a < ranges.size(); ++a) {
     for (std::size_t b = a + 1; b < ranges.size(); ++b) {
@@ -200,7 +200,7 @@ Result<Done> check_faults(const SimulateSettings& s) {
     }
     // Without p the restart would happen once and immediately, before any request.
     if (fault->kind == faults::FaultKind::Restart && !fault->probability) {
-      return invalid("--fault " + text + ": give p, the chance of a restart per request");
+      return invalid("--fault " + text + ": give p, the probability of a restart per request");
     }
   }
   return Done{};
@@ -225,8 +225,8 @@ Result<Done> validate(const SimulateSettings& settings) {
   const auto format = SL_TRY(core::parse_event_format(settings.event_encoding));
   if (settings.window_blocks > 0 && !core::tells_group_kinds(format)) {
     return invalid(
-        "--window-blocks needs events that tell the kind of a cache group: "
-        "--event-encoding v0.22 or later");
+        "--window-blocks needs events that report the kind of a cache group: use --event-encoding "
+        "v0.22 or later");
   }
   if (settings.event_hashes != "int" && settings.event_hashes != "bytes") {
     return invalid("--event-hashes must be \"int\" or \"bytes\"");

@@ -49,7 +49,7 @@ Result<std::shared_ptr<const api::EngineModel>> model_of(const SimulateSettings&
   }
   if (s.model_path.empty())
     return client_error(ErrorCode::InvalidArgument,
-                        "--model-path is missing: name a model directory");
+                        "--model-path is missing: give a model directory");
   return api::load_model({.path = s.model_path,
                           .served_name = s.served_model_name,
                           .max_model_len = s.max_model_len,
@@ -336,7 +336,7 @@ bool SimulatedCluster::State::begin_again(DeadEngine& dead) {
     return false;
   }
   if (!begun.ok()) {
-    log(LogLevel::Error, "a simulated engine cannot start again",
+    log(LogLevel::Error, "a simulated engine cannot restart",
         {{"engine", dead.engine}, {"error", begun.error().message}});
   }
   Unit& unit = *units[dead.engine];

@@ -46,7 +46,7 @@ Result<std::shared_ptr<const OutputWords>> OutputWords::create(
   }
   if (std::min(first.size(), following.size()) < kWordsMin) {
     return client_error(ErrorCode::Unsupported,
-                        "the tokenizer has too few plain English words to answer with");
+                        "the tokenizer has too few plain English words for answers");
   }
   return std::make_shared<const OutputWords>(std::move(first), std::move(following));
 }

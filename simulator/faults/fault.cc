@@ -56,9 +56,10 @@ Result<FaultKind> read_kind(const std::string& text) {
   const auto found = std::find(kNames.begin(), kNames.end(), text);
   // For the name garbage this is GarbageEvents. Only the field target changes it.
   if (found != kNames.end()) return static_cast<FaultKind>(found - kNames.begin());
-  return invalid("unknown kind \"" + text +
-                 "\"; known are drop, duplicate, reorder, delay, restart, forget, die-midstream, "
-                 "stall, status500, garbage, wrong-block-size, cut-replay, slow-probe");
+  return invalid(
+      "unknown kind \"" + text +
+      "\". Known kinds: drop, duplicate, reorder, delay, restart, forget, die-midstream, stall, "
+      "status500, garbage, wrong-block-size, cut-replay, slow-probe");
 }
 
 Result<Done> read_target(const std::string& text, FaultKind& kind) {
@@ -94,7 +95,7 @@ Result<Done> read_field(const std::string& name, const std::string& text, Fault&
     SL_TRY(read_target(text, fault.kind));
   } else if (name != "kind") {
     return invalid("unknown field \"" + name +
-                   "\"; known are kind, p, engine, count, ms, after, lost, request, target");
+                   "\". Known fields: kind, p, engine, count, ms, after, lost, request, target");
   }
   return Done{};
 }

@@ -21,7 +21,7 @@ Result<Done> FaultPlan::add(const Fault& fault) {
   std::erase_if(active_, [](const Active& active) { return active.ended(); });
   if (active_.size() >= kActiveFaultsMax) {
     return client_error(ErrorCode::TooLarge, "fault: " + std::to_string(kActiveFaultsMax) +
-                                                 " faults are on; end them by DELETE /fault");
+                                                 " faults are active. End them by DELETE /fault");
   }
   active_.push_back({.fault = fault});
   return Done{};

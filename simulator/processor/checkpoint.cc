@@ -61,7 +61,7 @@ Result<MaybeNumber> get_number(std::string_view file, const json::Value& object,
   if (!value) return MaybeNumber{};
   const auto number = value->integer();
   if (!number || *number < 0 || *number > kNumberMax) {
-    return invalid(file, "\"" + std::string(name) + "\" is no usable integer");
+    return invalid(file, "\"" + std::string(name) + "\" is not a usable integer");
   }
   return MaybeNumber(static_cast<std::uint64_t>(*number));
 }
@@ -185,7 +185,7 @@ Result<Done> read_texts(const std::string& directory, Checkpoint& checkpoint) {
     if (!token) continue;
     const bool is_object = token->is(json::Kind::Object);
     auto text = text_of(is_object ? get(*token, "content") : token);
-    if (!text) return invalid("tokenizer_config.json", std::string(name) + " is no token");
+    if (!text) return invalid("tokenizer_config.json", std::string(name) + " is not a token");
     checkpoint.special_tokens.emplace_back(name, std::move(text));
   }
   return Done{};

@@ -211,14 +211,15 @@ void Audit::judge(const WaitingClaim& waiting) {
   }
   count_miss(waiting.worker, "over", name_of(verdict.cause));
   if (verdict.cause == OverCause::NotReused && verdict.strikes > 0) {
-    log(LogLevel::Warn, "the engine does not reuse all it holds: its overlap is an upper bound",
+    log(LogLevel::Warn,
+        "the engine does not reuse all blocks that it holds: its overlap is an upper bound",
         {{"worker", waiting.worker},
          {"engine", cache.value},
          {"predicted_tokens", waiting.predicted},
          {"cached_tokens", waiting.actual}});
   }
   if (verdict.cause != OverCause::Unexplained) return;
-  log(LogLevel::Warn, "the engine reused less than its events say it holds",
+  log(LogLevel::Warn, "the engine reused less of its cache than its KV events report",
       {{"request_id", waiting.request_id},
        {"worker", waiting.worker},
        {"engine", cache.value},
@@ -244,7 +245,8 @@ void Audit::learn_anew(CacheId cache, const std::string& worker, Relearn how,
     return;
   }
   metrics_.counter(contract::kRelearnsTotal, {worker}).add();
-  log(LogLevel::Warn, "the index was wrong about an engine: its blocks are learned anew",
+  log(LogLevel::Warn,
+      "the index was wrong about an engine: dropping its blocks and loading them again",
       {{"worker", worker},
        {"engine", cache.value},
        {"because", because},
@@ -276,7 +278,8 @@ void Audit::look_for_overfull(const std::vector<CacheRoom>& rooms) {
     if (is_first) {
       metrics_.counter(contract::kOverfullTotal, {found.worker}).add();
       log(LogLevel::Warn,
-          "more blocks of an engine are claimed than it has: see copies= of this worker",
+          "the index has more blocks of an engine than the engine itself: check copies= of this "
+          "worker",
           {{"worker", found.worker},
            {"engine", found.cache.value},
            {"claimed_blocks", claimed},

@@ -13,15 +13,15 @@ namespace sightline::audit {
 namespace {
 
 constexpr std::string_view kGaveWay =
-    "more blocks were announced of it than its bound while the index was full: all were dropped, "
-    "and what is beyond its bound is not taken";
+    "it had more blocks than its bound while the index was full: all were dropped, and blocks "
+    "beyond the bound are not stored";
 constexpr std::string_view kIndexFull =
-    "the index is full: not all of its blocks are known; they are asked for again when there is "
-    "room";
+    "the index is full: some of its blocks are missing. The router requests them again when the "
+    "index has room";
 constexpr std::string_view kNotRemembered =
-    "more blocks were announced of it than are remembered: not all are known";
+    "it announced more blocks than the router or its agent can keep: some are missing";
 constexpr std::string_view kBeyondEngine =
-    "more blocks are announced of it than its engine has (gpu_blocks)";
+    "its KV events announced more blocks than its engine has (gpu_blocks)";
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void RoomWatch::look(const std::vector<CacheRoom>& rooms, Instant now) {
     if (lack != lack_before) {
       log(lack.empty() ? LogLevel::Info : LogLevel::Warn,
           lack.empty() ? "the index has all blocks of a worker again"
-                       : "the index has not what was announced of a worker",
+                       : "the index has too few or too many blocks of a worker",
           {{"worker", room.worker}, {"engine", room.cache.value}, {"reason", lack}});
     }
     // Refused blocks are worth a request only while the index has room. Otherwise it refuses them
@@ -86,7 +86,7 @@ void RoomWatch::name_those_that_gave_way(const std::vector<CacheRoom>& rooms) {
     if (room == rooms.end()) continue;
     metrics_.counter(contract::kIndexGaveWayTotal, {room->worker}).add();
     log(LogLevel::Warn,
-        "the index is full and a worker held more than its bound: its blocks were dropped",
+        "the index is full and a worker had more blocks than its bound: dropped all its blocks",
         {{"worker", room->worker}, {"engine", cache.value}, {"engine_blocks", room->blocks}});
   }
 }
@@ -114,7 +114,7 @@ void RoomWatch::ask_again(const CacheRoom& room, Watched& watched, Instant now) 
   watched.ask_from = now + watched.pause;
   if (!router_.ask_again(room.cache)) return;
   metrics_.counter(contract::kIndexAskedAgainTotal, {room.worker}).add();
-  log(LogLevel::Info, "the index has room again: the blocks of a worker are asked for again",
+  log(LogLevel::Info, "the index has room again: requested the blocks of a worker again",
       {{"worker", room.worker}, {"engine", room.cache.value}});
 }
 

@@ -9,7 +9,7 @@ std::string_view reason_of(FeedHealth health) {
     case FeedHealth::Waiting:
       return "waiting for the first event connection";
     case FeedHealth::AddressInUse:
-      return "its events' address is in use by another engine or process: give each its own";
+      return "another engine or process uses the address of its events: give each its own address";
     case FeedHealth::NameUnknown:
       return "the host name of its events is not known";
     case FeedHealth::NameUnanswered:
@@ -19,11 +19,12 @@ std::string_view reason_of(FeedHealth health) {
     case FeedHealth::Replaying:
       return "replaying events";
     case FeedHealth::OtherRank:
-      return "its events are those of another data-parallel rank: check where its port leads to";
+      return "its KV events come from another data-parallel rank: check the port of its events "
+             "endpoint";
     case FeedHealth::Verified:
       return "";
     case FeedHealth::ToldBadly:
-      return "what its agent tells is not proved";
+      return "its agent has not proved that it has all KV events";
   }
   return "";
 }

@@ -21,31 +21,30 @@ void log_unknown(const FeedStatus& before, const FeedStatus& now) {
   };
   if (begins(&events::NormaliserStatistics::ignored_type)) {
     log(LogLevel::Warn,
-        "KV events of an unknown type: blocks they withdraw stay claimed until the audit finds "
-        "them; update the router",
+        "KV events of an unknown type: update the router. Blocks that they remove stay in the "
+        "index until the audit finds them",
         {cache});
   }
   if (begins(&events::NormaliserStatistics::unknown_field)) {
     log(LogLevel::Warn,
-        "KV events with unknown fields: blocks whose content they may name are not counted; "
-        "update the router",
+        "KV events with unknown fields: update the router. Blocks whose content may depend "
+        "on these fields do not count",
         {cache});
   }
   if (begins(&events::NormaliserStatistics::groups_refused)) {
-    log(LogLevel::Warn, "KV events of more cache groups than are followed", {cache});
+    log(LogLevel::Warn, "KV events name more cache groups than the limit", {cache});
   }
 }
 
 void log_missed(const FeedStatus& before, const FeedStatus& now) {
   const LogField cache{"engine", now.cache.value};
   if (before.overruns != now.overruns) {
-    log(LogLevel::Warn, "KV events: a message without end; its connection was closed", {cache});
+    log(LogLevel::Warn, "closed the connection for KV events: a message exceeded the size limit",
+        {cache});
   }
   if (now.facts.replay_silent && !before.facts.replay_silent) {
     log(LogLevel::Warn,
-        "the replay endpoint of an engine does not answer: what it announced "
-        "before is not known",
-        {cache});
+        "the replay endpoint of an engine does not answer: earlier blocks are unknown", {cache});
   }
 }
 
@@ -74,19 +73,19 @@ void log_changes(const FeedStatus& before, const FeedStatus& now) {
   }
   // Only the first one: a broken publisher sends many.
   if (before.undecodable_messages == 0 && now.undecodable_messages > 0) {
-    log(LogLevel::Warn, "KV events cannot be decoded: the engine's blocks are forgotten", {cache});
+    log(LogLevel::Warn, "cannot decode KV events: dropped the engine's blocks", {cache});
   }
   if (before.facts.health != now.facts.health) {
     const bool is_bad = now.facts.health == FeedHealth::Disconnected ||
                         now.facts.health == FeedHealth::AddressInUse ||
                         now.facts.health == FeedHealth::OtherRank;
-    log(is_bad ? LogLevel::Warn : LogLevel::Info, "KV events of an engine",
+    log(is_bad ? LogLevel::Warn : LogLevel::Info, "state of an engine's KV events",
         {cache,
          {"verified", now.facts.health == FeedHealth::Verified},
          {"reason", reason_of(now.facts.health)}});
   }
   if (before.stream.relearns != now.stream.relearns) {
-    log(LogLevel::Warn, "the blocks of an engine are forgotten and learned anew", {cache});
+    log(LogLevel::Warn, "dropped the blocks of an engine to load them again", {cache});
   }
   log_unknown(before, now);
   log_missed(before, now);

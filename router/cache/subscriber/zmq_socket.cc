@@ -50,10 +50,11 @@ Result<ZmqSocket> open_socket(void* context, int type, const SocketLimits& limit
 Error endpoint_error(std::string_view which) {
   const int reason = zmq_errno();
   if (reason == EADDRINUSE) {
-    return worker_error(ErrorCode::Unavailable,
-                        std::string(which) + " endpoint cannot be used (" + zmq_strerror(reason) +
-                            "): another engine or process listens there; give each its own",
-                        true);
+    return worker_error(
+        ErrorCode::Unavailable,
+        std::string(which) + " endpoint cannot be used (" + zmq_strerror(reason) +
+            "): another engine or process listens there. Give each its own endpoint",
+        true);
   }
   return endpoint_refused(which, zmq_strerror(reason));
 }

@@ -34,7 +34,7 @@ struct FollowedFeed {
 };
 
 Error no_descriptors() {
-  return internal_error("KV events: no file descriptors left: raise the limit of open files");
+  return internal_error("no file descriptors left for KV events: raise the limit of open files");
 }
 
 }  // namespace
@@ -267,7 +267,7 @@ void EventSubscriber::State::resume_held_back() {
   const bool scarce = events::is_scarce(held);
   if (scarce && !std::exchange(is_scarce, scarce)) {
     ++held_hits;
-    log(LogLevel::Warn, "KV events are not read while as many wait as events.held_bytes_max allows",
+    log(LogLevel::Warn, "paused reading KV events: events.held_bytes_max reached",
         {{"held_bytes", held.held()}, {"engines_held_back", held_back.size()}});
   }
   is_scarce = scarce;

@@ -385,7 +385,7 @@ Result<EventBatch> decode_batch(ByteView payload) {
     if (!event) return corrupt("an event is cut short or nested too deep");
     batch.events.push_back(read_event(*event, budget));
     if (budget.exceeded) {
-      return too_large("KV event batch with more blocks, tokens or extra keys than are taken");
+      return too_large("KV event batch with more blocks, tokens or extra keys than allowed");
     }
   }
   if (*elements >= 3 && reader.at_end()) return corrupt("is cut short");

@@ -62,7 +62,7 @@ Result<ResolvedEndpoint> resolve_events_endpoint(std::string_view engine_side,
   if (endpoint->host == "0.0.0.0") {
     return corrupt(
         "the engine connects to " + std::string(engine_side) +
-        ", where nobody listens: configure it with tcp://*:" + std::string(endpoint->port));
+        ", where no process listens: configure it with tcp://*:" + std::string(endpoint->port));
   }
   return ResolvedEndpoint{tcp_text("*", endpoint->port), true};
 }

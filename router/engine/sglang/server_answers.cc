@@ -49,7 +49,7 @@ std::string endpoint_of(const std::string& host, std::uint32_t port) {
 Result<family::Version> parse_version(std::string body) {
   const auto document = SL_TRY(parse_object(std::move(body), "/server_info"));
   auto version = family::parse_version(text_of(document.root(), "version"));
-  if (!version) return corrupt("/server_info: no version of the form 0.5.23");
+  if (!version) return corrupt("/server_info: no version like 0.5.23");
   return std::move(*version);
 }
 
@@ -58,7 +58,7 @@ Result<std::vector<EventSource>> parse_event_sources(std::string body) {
   std::vector<EventSource> sources;
   const auto events = document.root().find("kv_events");
   if (!events || events->is(json::Kind::Null)) return sources;
-  if (!events->is(json::Kind::Object)) return corrupt("/server_info: kv_events is no object");
+  if (!events->is(json::Kind::Object)) return corrupt("/server_info: kv_events is not an object");
   const std::string host = text_of(*events, "endpoint_host");
   const auto ranks = whole_of(*events, "dp_size", 1, kRanksMax);
   if (!ranks) return corrupt("/server_info: dp_size of kv_events is not in 1..64");
@@ -68,7 +68,7 @@ Result<std::vector<EventSource>> parse_event_sources(std::string body) {
   const auto block_size = whole_of(*events, "block_size", 1, family::kBlockSizeMax);
   const bool publishes = text_of(*events, "publisher") == "zmq";
   if (publishes && (!port || host.empty())) {
-    return corrupt("/server_info: kv_events has no endpoint_host and endpoint_port_base");
+    return corrupt("/server_info: kv_events lacks endpoint_host or endpoint_port_base");
   }
   for (std::uint32_t rank = 0; rank < *ranks; ++rank) {
     EventSource source;
@@ -97,7 +97,7 @@ Result<family::ServerLoad> parse_loads(std::string body) {
     const auto is_same = [&](const auto& rank) { return rank.number == *number; };
     // Two loads of one rank contradict each other.
     if (std::any_of(load.ranks.begin(), load.ranks.end(), is_same)) {
-      return corrupt("/v1/loads: a dp_rank stands twice");
+      return corrupt("/v1/loads: a dp_rank occurs twice");
     }
     family::RankLoad rank{.number = *number};
     rank.running =

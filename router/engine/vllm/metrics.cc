@@ -151,8 +151,7 @@ class LoadReader {
 
   [[nodiscard]] Result<ServerLoad> result() const {
     if (ranks_.empty()) {
-      return worker_error(ErrorCode::Corrupt, "/metrics: none of vLLM's load metrics is there",
-                          false);
+      return worker_error(ErrorCode::Corrupt, "/metrics: vLLM's load metrics are missing", false);
     }
     ServerLoad load;
     for (const auto& [number, sums] : ranks_) {

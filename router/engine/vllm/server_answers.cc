@@ -39,7 +39,7 @@ EventSource source_of(std::uint32_t rank, const json::Value& entry) {
 Result<family::Version> parse_version(std::string body) {
   const auto document = SL_TRY(parse_object(std::move(body), "/version"));
   auto version = family::parse_version(text_of(document.root(), "version"));
-  if (!version) return corrupt("/version: no version of the form 0.32.0");
+  if (!version) return corrupt("/version: no version like 0.32.0");
   return std::move(*version);
 }
 
@@ -51,7 +51,7 @@ Result<std::vector<EventSource>> parse_event_sources(std::string body) {
     const auto rank = whole_number(entry.name(), kRanksMax - 1);
     // JSON allows a repeated key, but one rank has only one source.
     if (!rank || !entry.is(json::Kind::Object) || !ranks.insert(*rank).second) {
-      return corrupt("/kv_event_sources: a member is no data-parallel rank below 64");
+      return corrupt("/kv_event_sources: a member is not a data-parallel rank below 64");
     }
     sources.push_back(source_of(*rank, entry));
   }

@@ -59,7 +59,7 @@ class Vllm : public family::Family {
     return parse_metrics(body);
   }
   [[nodiscard]] std::string_view sources_hint() const override {
-    return "which vLLM has from 0.31";
+    return "available since vLLM 0.31";
   }
 
   // An identifier that does not follow from the bytes must never reach an engine. The engine would

@@ -48,13 +48,13 @@ UndoRequest undo_of(const AdapterChange& change, std::string_view loaded_from) {
 Result<AdapterChange> read_change(std::string_view path, const std::string& body) {
   if (body.size() > kChangeBytesMax) {
     return limit_error(ErrorCode::TooLarge, "adapter-change-bytes-max",
-                       "a request that loads or unloads an adapter has " +
-                           std::to_string(kChangeBytesMax) + " bytes at most");
+                       "a request that loads or unloads an adapter may have at most " +
+                           std::to_string(kChangeBytesMax) + " bytes");
   }
   const auto document = SL_TRY(json::Document::parse(body));
   const json::Value root = document.root();
   if (!root.is(json::Kind::Object)) {
-    return client_error(ErrorCode::InvalidArgument, "the body is no JSON object");
+    return client_error(ErrorCode::InvalidArgument, "the body must be a JSON object");
   }
   AdapterChange change{.is_load = path.ends_with(kLoad), .path = std::string(path)};
   change.name = text_of(root, "lora_name");

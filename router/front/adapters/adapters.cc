@@ -60,7 +60,7 @@ Task<Result<http::Response>> Adapters::change(const http::Request& http,
   // Two changes at the same time would see each other's steps as the earlier state of workers.
   const Turn turn(is_changing_);
   if (!turn.is_mine) {
-    co_return unavailable("another adapter is being loaded or unloaded; try again shortly");
+    co_return unavailable("another adapter is being loaded or unloaded. Try again shortly");
   }
   auto answer = co_await change_alone(*change, http, request_id);
   co_return answer;
@@ -90,7 +90,7 @@ Task<Result<std::vector<Adapters::Target>>> Adapters::targets() const {
     if (is_leaving(entry)) continue;
     if (!entry.is_eligible) {
       co_return unavailable("worker " + entry.worker + " is " + entry.state +
-                            ": an adapter is loaded and unloaded on all workers or on none");
+                            ": an adapter must be loaded or unloaded on all workers together");
     }
     missing.insert(entry.worker);
   }
@@ -155,7 +155,7 @@ Task<Result<http::Response>> Adapters::change_all(const AdapterChange& change,
     count(left.empty() ? "undone" : "torn");
     if (!left.empty()) {
       co_return unavailable("worker " + target.worker + " refused the change of adapter " +
-                            change.name + ", and these could not be changed back: " + left);
+                            change.name + ". The change could not be undone on: " + left);
     }
     if (!answer.ok()) co_return std::move(answer).error();
     co_return response;
@@ -178,7 +178,7 @@ Task<std::string> Adapters::undo(const AdapterChange& change,
     const bool is_unknown_there = answer.ok() && answer->status == 404;
     const bool is_undone = answer.ok() && (answer->is_good() || is_unknown_there);
     if (is_undone) continue;
-    log(LogLevel::Error, "adapter could not be changed back",
+    log(LogLevel::Error, "could not undo the change of an adapter",
         {{"worker", target->worker}, {"adapter", change.name}});
     left += (left.empty() ? "" : ", ") + target->worker;
   }

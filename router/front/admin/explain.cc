@@ -160,7 +160,7 @@ void Explain::run(std::string body, admin_port::AdminServer::Respond respond) {
     --running_;
     services_.metrics.counter(contract::kLimitHitsTotal, {"explains"}).add();
     respond(admin_port::admin_error(
-        503, "no more than " + std::to_string(kExplainsMax) + " explanations at the same time"));
+        503, "at most " + std::to_string(kExplainsMax) + " explanations may run at the same time"));
     return;
   }
   // The coroutine outlives this lambda. It gets all values as arguments, which its frame keeps.

@@ -35,15 +35,16 @@ admin_port::AdminResponse IndexView::run(const admin_port::AdminRequest& request
     return admin_port::admin_error(400, "name a worker: /v1/index?worker=NAME");
   }
   const auto worker = fleet.snapshot()->find(*name);
-  if (!worker) return admin_port::admin_error(404, "no worker of this name; see /v1/workers");
+  if (!worker) return admin_port::admin_error(404, "no worker has this name. See /v1/workers");
   std::uint64_t blocks = 0;
   for (const fleet::Rank& rank : worker->ranks) {
     if (rank.feed) blocks += index.blocks(rank.feed->cache);
   }
   // Checked before the answer is built, because it may need much memory.
   if (blocks > kListedBlocksMax) {
-    return admin_port::admin_error(
-        413, "the worker holds " + std::to_string(blocks) + " blocks, more than can be listed");
+    return admin_port::admin_error(413, "the worker holds " + std::to_string(blocks) +
+                                            " blocks, but at most " +
+                                            std::to_string(kListedBlocksMax) + " can be listed");
   }
   std::vector<std::string> digests;
   for (const fleet::Rank& rank : worker->ranks) {

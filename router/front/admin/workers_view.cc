@@ -93,7 +93,7 @@ std::string state_json(const Worker& worker, const fleet::Rank& rank, const Sour
     reason = rank.feed->unverified.empty() ? rank.feed->incomplete : rank.feed->unverified;
   } else if (state == fleet::WorkerState::Ready) {
     state = fleet::WorkerState::Unverified;
-    reason = "the engine tells no event endpoint of this rank";
+    reason = "the engine reports no event endpoint for this rank";
   }
   if (reason.empty()) reason = lack_of(rank, view);
   return R"("state":)" + json::to_quoted(name_of(state)) + R"(,"reason":)" + text_or_null(reason);

@@ -22,8 +22,8 @@ constexpr std::size_t kHashedBytesPerUnit = 32;
 Error lost_twice() {
   return worker_error(
       ErrorCode::Unavailable,
-      "engines closed the connection without an answer to this request twice; it is not sent again "
-      "as it is for " +
+      "engines closed the connection twice without an answer to this request. It is not sent again "
+      "unchanged for " +
           std::to_string(retry::LostBodies::kRememberedTime.count()) +
           " minutes: change the request",
       false);
@@ -32,10 +32,11 @@ Error lost_twice() {
 // The error if other requests were lost at the same workers. It is unknown which of the requests
 // killed the engines.
 Error lost_beside_others() {
-  return worker_error(ErrorCode::Unavailable,
-                      "engines closed the connection without an answer to this request twice, and "
-                      "to others at the same time; another attempt may be made",
-                      false);
+  return worker_error(
+      ErrorCode::Unavailable,
+      "engines closed the connection twice without an answer to this request, and to "
+      "others at the same time. You may send it again",
+      false);
 }
 
 // Returns whether a failure says something about the worker. An answer above the router's limit

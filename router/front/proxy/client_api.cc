@@ -75,10 +75,10 @@ http::Response no_such_path(std::string_view path) {
   return error_response(client_error(
       ErrorCode::NotFound,
       openai::is_like_generating(path)
-          ? "no such path; send every single request to /v1/chat/completions or /v1/completions: "
-            "batches and other forms of them are not supported"
-          : "no such path; the API is under /v1, see /v1/models; engines' other paths are passed "
-            "where server.passed_paths names them"));
+          ? "no such path. Send each request to /v1/chat/completions or /v1/completions: "
+            "batches and other variants are not supported"
+          : "no such path. The API is under /v1, see /v1/models. Other paths of engines must be "
+            "listed in server.passed_paths"));
 }
 
 // Returns the answer to a method that a path does not accept. The path must accept others.
@@ -86,7 +86,7 @@ http::Response other_method(std::string_view methods, std::string_view method) {
   http::Response response{.status = 204, .headers = {}, .body = {}};
   if (method != "OPTIONS") {
     response = error_response(client_error(ErrorCode::MethodNotAllowed,
-                                           "this path takes " + std::string(methods) + " only"));
+                                           "this path accepts only " + std::string(methods)));
   }
   response.headers.set("allow", std::string(methods) + ", OPTIONS");
   return response;

@@ -34,7 +34,7 @@ Task<Result<Done>> RequestBodies::edit(const fleet::Served& served, Requester& r
   // The memory is reserved before the large texts are built.
   const std::size_t written = base64_bytes(bytes) * served.families.size();
   if (!requester.memory.add(written)) {
-    co_return memory_error(requester.memory, written, "the pictures of the request, as base64,");
+    co_return memory_error(requester.memory, written, "the base64 text of the request's images");
   }
   auto work = [&]() -> Result<Done> {
     for (const auto family : served.families) bodies_.emplace(family, edited(family));
@@ -77,7 +77,7 @@ Task<Result<openai::EditedBody>> edit_unread(const Services& services,
   for (const auto& download : downloads) bytes += download ? download->size() : 0;
   const std::size_t written = base64_bytes(bytes);
   if (!requester.memory.add(written)) {
-    co_return memory_error(requester.memory, written, "the media of the request, as base64,");
+    co_return memory_error(requester.memory, written, "the base64 text of the request's media");
   }
   auto work = [&]() -> Result<openai::EditedBody> {
     openai::EditedBody body(request.text());

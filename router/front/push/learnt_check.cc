@@ -28,7 +28,7 @@ Result<std::string> LearntCheck::look(const fleet::FleetSnapshot& fleet, const l
   const MutexLock lock(mutex_);
   // The result stays, even if new workers come.
   if (note_) return *note_;
-  if (list.source == lists::Source::None) return not_yet("there is no list of workers yet");
+  if (list.source == lists::Source::None) return not_yet("there is no worker list yet");
   // The time begins with the first list. Without a list the router has nothing to wait for.
   if (!began_) began_ = now;
   const std::string missing = fleet::why_not_learnt(fleet, list.workers);
@@ -38,9 +38,9 @@ Result<std::string> LearntCheck::look(const fleet::FleetSnapshot& fleet, const l
   }
   const Duration left = *began_ + timeout_ - now;
   if (left > Duration::zero()) {
-    return not_yet(missing + "; it is waited for, " + seconds_of(left) + " more at most");
+    return not_yet(missing + ". The router waits at most " + seconds_of(left) + " more");
   }
-  note_ = "not all, its " + seconds_of(timeout_) + " (--ready-timeout) are over: " + missing;
+  note_ = "incomplete after " + seconds_of(timeout_) + " (--ready-timeout): " + missing;
   return *note_;
 }
 

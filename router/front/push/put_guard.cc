@@ -23,14 +23,14 @@ admin_port::Entry guarded(std::string_view what, runtime::TokenFile* tokens,
     if (tokens == nullptr) {
       return admin_port::admin_error(
           403,
-          "nothing may be changed here: this process was started without admin.token_file; give "
-          "--admin-token-file FILE with a token, and send it as 'Authorization: Bearer TOKEN'");
+          "changes are refused because admin.token_file is not set. Start this process with "
+          "--admin-token-file FILE, and send a token from it as 'Authorization: Bearer TOKEN'");
     }
     return admin_port::admin_error(
         401, head.authorization.empty()
-                 ? "a token is asked for: send 'Authorization: Bearer TOKEN' with one of the file "
-                   "that --admin-token-file names"
-                 : "the token is none of the file that --admin-token-file names");
+                 ? "a token is required: send 'Authorization: Bearer TOKEN' with a token from the "
+                   "file of --admin-token-file"
+                 : "the token is not in the file of --admin-token-file");
   };
   return {.body_bytes_max = body_bytes_max, .guard = std::move(guard)};
 }

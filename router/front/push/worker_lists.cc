@@ -24,7 +24,7 @@ std::string_view words_of(Source source) {
     case Source::None:
       return "no list";
     case Source::File:
-      return "of flags, environment and file";
+      return "from flags, environment and file";
     case Source::Peers:
       return "pushed to a peer";
     case Source::Push:
@@ -83,7 +83,7 @@ void WorkerLists::boot_without_peers() {
     // Called under the lock, because the fleet must get the lists in their order.
     around_.hand_over(now->workers);
   }
-  log(LogLevel::Info, "no peer has a pushed list of workers",
+  log(LogLevel::Info, "no peer has a pushed worker list",
       {{"workers", now->workers.size()}, {"source", lists::name_of(now->source)}});
   set_gauges(*now);
 }
@@ -94,7 +94,7 @@ void WorkerLists::reread(Result<std::vector<WorkerSpec>> boot) {
   };
   if (!boot.ok()) {
     count("refused");
-    log(LogLevel::Error, "configuration refused, workers stay as they are",
+    log(LogLevel::Error, "configuration rejected: the workers stay unchanged",
         {{"reason", boot.error().message}});
     return;
   }
@@ -116,7 +116,7 @@ void WorkerLists::reread(Result<std::vector<WorkerSpec>> boot) {
   }
   if (now->pushed) {
     count("outranked");
-    log(LogLevel::Warn, "configuration changed: its workers are not taken, as a list was pushed",
+    log(LogLevel::Warn, "configuration changed: its workers are ignored because a list was pushed",
         {{"workers", workers}, {"generation", now->generation()}});
     return;
   }
@@ -168,7 +168,7 @@ void WorkerLists::tell(const Offered& offered, Source from) const {
   around_.metrics.counter(contract::kPushesTotal, {kind_of(from), name_of(offered.verdict)}).add();
   if (offered.verdict != Verdict::TakeOver) return;
   const InForce& now = *offered.in_force;
-  log(LogLevel::Info, "a pushed list of workers was taken",
+  log(LogLevel::Info, "applied a pushed worker list",
       {{"source", lists::name_of(from)},
        {"generation", now.generation()},
        {"workers", now.workers.size()},
@@ -202,15 +202,15 @@ Result<std::string> WorkerLists::check() const {
     asks_peers = asks_peers_;
   }
   if (now->source == Source::None) {
-    return Error{ErrorCode::Unavailable,
-                 Blame::Internal,
-                 true,
-                 asks_peers
-                     ? "no list of workers yet: peers are asked for the newest one"
-                     : "no list of workers: there is none of flags, environment or file, and none "
-                       "was pushed",
-                 {},
-                 {}};
+    return Error{
+        ErrorCode::Unavailable,
+        Blame::Internal,
+        true,
+        asks_peers
+            ? "no worker list yet: asking peers for the newest one"
+            : "no worker list: flags, environment and file have no workers, and no list was pushed",
+        {},
+        {}};
   }
   std::string note = std::to_string(now->workers.size()) + " " + std::string(words_of(now->source));
   if (now->pushed) note += ", generation " + std::to_string(now->generation());

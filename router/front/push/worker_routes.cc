@@ -34,16 +34,16 @@ std::string why_refused(Verdict verdict, const InForce& held) {
   const std::string generation = std::to_string(held.generation());
   switch (verdict) {
     case Verdict::OtherRevision:
-      return "the list is of another revision than this router (--revision)";
+      return "the list has another revision than this router (--revision)";
     case Verdict::Older:
-      return "a list of a later generation is held: " + generation;
+      return "this router has a list of a later generation: " + generation;
     case Verdict::Forked:
-      return "another list of generation " + generation +
-             " is held: push with a higher generation, it then counts everywhere";
+      return "this router has another list of generation " + generation +
+             ". Push with a higher generation: all routers then apply it";
     case Verdict::TooFar:
-      return "the generation is too far beyond the one that is held, " + generation +
-             ": it may be " + std::to_string(lists::kGenerationStepMax) + " more, and " +
-             std::to_string(lists::kFirstGenerationMax) + " for the first list";
+      return "the generation is too high: this router has generation " + generation +
+             ". A push may exceed it by at most " + std::to_string(lists::kGenerationStepMax) +
+             ". The first list may have at most " + std::to_string(lists::kFirstGenerationMax);
     case Verdict::TakeOver:
     case Verdict::Same:
       break;

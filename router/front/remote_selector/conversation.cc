@@ -35,8 +35,9 @@ constexpr std::chrono::milliseconds kAddressesAge{500};
 void log_standings(RouterTable& table) {
   for (const auto& standing : table.take_standings()) {
     log(standing.is_behind ? LogLevel::Warn : LogLevel::Info,
-        standing.is_behind ? "router knows less than others of what workers hold: others are asked"
-                           : "router knows again what workers hold",
+        standing.is_behind
+            ? "router knows the blocks of too few ranks: other routers are asked first"
+            : "router knows the blocks of enough ranks again",
         {{"router", standing.router},
          {"ranks_known", standing.known},
          {"known_elsewhere", standing.most},
@@ -237,7 +238,7 @@ Task<bool> RemoteSelector::poll(const Router& router) {
     co_return true;
   }
   if (answer->status == 401) {
-    failed(router, "refuses the token of this frontend (selection.token_file)");
+    failed(router, "rejected the token of this frontend (selection.token_file)");
     co_return false;
   }
   const auto told =
@@ -246,8 +247,8 @@ Task<bool> RemoteSelector::poll(const Router& router) {
           : Result<selection_json::Told>(Error{ErrorCode::Unavailable, {}, true, "status", "", ""});
   if (!told.ok()) {
     failed(router, answer->status == 200
-                       ? "answers what is no list of models: " + told.error().message
-                       : "answers with status " + std::to_string(answer->status));
+                       ? "sent an invalid list of models: " + told.error().message
+                       : "answered with status " + std::to_string(answer->status));
     co_return false;
   }
   peer.tag = answer->tag;
@@ -265,10 +266,10 @@ Task<bool> RemoteSelector::poll(const Router& router) {
 
 void RemoteSelector::log_state(const Router& router, const selection_json::Told& told) const {
   if (!table_.answers(router.id)) {
-    log(LogLevel::Warn, "router does not fit",
+    log(LogLevel::Warn, "router is not used: its block keys differ from those of this frontend",
         {{"router", router.name}, {"its_keys", told.identity}, {"our_keys", options_.identity}});
   } else if (!told.not_ready.empty()) {
-    log(LogLevel::Warn, "router is not ready: others are asked first",
+    log(LogLevel::Warn, "router is not ready: other routers are asked first",
         {{"router", router.name}, {"reason", told.not_ready}});
   } else {
     log(LogLevel::Info, "router found", {{"router", router.name}});
@@ -314,12 +315,12 @@ Task<RemoteSelector::Put> RemoteSelector::put(const Router& router, Caller::Ques
   if (answer.ok() && answer->status == 200) co_return Put::Taken;
   // The router works, but cannot read this message. It has not failed.
   if (answer.ok() && answer->status == 400) {
-    log(LogLevel::Error, "a router cannot read what it is told of reservations",
+    log(LogLevel::Error, "a router rejected a message about reservations",
         {{"router", router.name}, {"reason", selection_json::error_message(answer->body)}});
     co_return Put::Refused;
   }
   if (answer.ok()) {
-    failed(router, "answers with status " + std::to_string(answer->status));
+    failed(router, "answered with status " + std::to_string(answer->status));
   } else {
     failed(router, answer.error().message, answer.error().code);
   }

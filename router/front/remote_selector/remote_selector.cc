@@ -48,7 +48,7 @@ Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inqui
   Result<selection::Selection> selected = Error{};
   const auto book = [&](std::string body, const Holdings::Place& place) -> Result<Done> {
     selected = selection_json::read_selection(std::move(body), ask.reservation);
-    if (!selected.ok()) return with_context(selected.error(), "answers what is no selection");
+    if (!selected.ok()) return with_context(selected.error(), "sent an invalid selection");
     // The keys are the prompt's whole blocks. No worker can reuse more, even if a router counts
     // more.
     selected->prompt_blocks = inquiry.keys->size();
@@ -94,7 +94,7 @@ Task<Result<selection::Explanation>> RemoteSelector::explain(const selection::In
   const auto take = [&](std::string body, const Holdings::Place&) -> Result<Done> {
     explained = selection_json::read_explanation(std::move(body));
     if (explained.ok()) return Done{};
-    return with_context(explained.error(), "answers what is no explanation");
+    return with_context(explained.error(), "sent an invalid explanation");
   };
   const auto body = [&ask](std::uint32_t) { return selection_json::write_ask(ask); };
   const Asked asked{.target = "/explain",
@@ -194,11 +194,11 @@ std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Call
     mismatched(router, message);
     troubles.is_out_of_date = true;
     troubles.other =
-        "what is known of the workers is out of date: " + message + "; try again shortly";
+        "the frontend's data about the workers is out of date: " + message + ". Try again shortly";
     return std::nullopt;
   }
   if (answer.status == 401) {
-    failed(router, "refuses the token of this frontend (selection.token_file)");
+    failed(router, "rejected the token of this frontend (selection.token_file)");
     return std::nullopt;
   }
   auto error = selection_json::read_error(answer.body);
@@ -211,7 +211,7 @@ std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Call
     return std::nullopt;
   }
   if (error) return error;
-  failed(router, "answers with status " + std::to_string(answer.status));
+  failed(router, "answered with status " + std::to_string(answer.status));
   return std::nullopt;
 }
 
@@ -225,7 +225,7 @@ void RemoteSelector::mismatched(const Router& router, const std::string& message
   Instant told = told_mismatch_at_;
   if (told != Instant{} && now - told < kMismatchLogInterval) return;
   if (!told_mismatch_at_.compare_exchange_strong(told, now)) return;
-  log(LogLevel::Warn, "a router has other keys than this frontend",
+  log(LogLevel::Warn, "a router uses other block keys than this frontend",
       {{"router", router.name}, {"reason", message}});
 }
 
@@ -234,7 +234,7 @@ void RemoteSelector::failed(const Router& router, const std::string& reason, Err
   std::optional<Instant> silent_at;
   if (code == ErrorCode::Timeout) silent_at = around_.clock.now();
   if (!table_.failed(router.id, reason, silent_at)) return;
-  log(LogLevel::Warn, "a router failed; its reservations are held at another",
+  log(LogLevel::Warn, "a router failed: its reservations move to another router",
       {{"router", router.name}, {"reason", reason}});
   must_move_ = true;
   wake();
@@ -258,7 +258,7 @@ Result<Done> RemoteSelector::check() const {
   return Error{ErrorCode::Unavailable,
                Blame::Internal,
                true,
-               "no router has told yet what its workers serve",
+               "no router has reported yet what its workers serve",
                "",
                ""};
 }

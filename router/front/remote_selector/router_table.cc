@@ -35,7 +35,7 @@ bool is_behind_of(std::uint32_t most, std::uint32_t known) { return known < most
 constexpr std::size_t kStandingsMax = 1'024;
 
 Error nobody(const std::string& why) {
-  return {ErrorCode::Unavailable, Blame::Internal, true, "no router can be asked: " + why, "", ""};
+  return {ErrorCode::Unavailable, Blame::Internal, true, "no router is available: " + why, "", ""};
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
   entry->trouble.clear();
   if (!fits) {
     state = RouterState::Unfit;
-    entry->trouble = "its block keys are of `" + told.identity + "`, those of this frontend of `" +
+    entry->trouble = "uses block keys of `" + told.identity + "`, but this frontend those of `" +
                      identity_ + "`";
   } else if (!told.not_ready.empty()) {
     state = RouterState::Unready;
@@ -192,7 +192,7 @@ std::shared_ptr<const fleet::Served> RouterTable::served() const {
 
 Result<Done> RouterTable::check(Names names) const {
   const MutexLock lock(mutex_);
-  if (entries_.empty()) return nobody("none is found at the names of selection.routers");
+  if (entries_.empty()) return nobody("the names in selection.routers have no address");
   std::string why;
   for (const Entry& entry : entries_) {
     // The standing Behind also counts as Well here.

@@ -29,7 +29,7 @@ Error no_worker(const fleet::FleetSnapshot& fleet, const Inquiry& inquiry) {
   return {ErrorCode::Unavailable,
           Blame::Internal,
           true,
-          "no worker can take this request now; try again shortly",
+          "no worker can serve this request now. Try again shortly",
           "",
           ""};
 }
@@ -290,7 +290,7 @@ void LocalSelector::compare(const Open& attempt, const Ending& ending) {
                            usage.cached_tokens.value_or(0) <= attempt.job.prompt_tokens;
   if (!same_prompt) {
     sources_.metrics.counter(contract::kPromptTokenMismatchTotal, {worker.spec.name}).add();
-    log(LogLevel::Warn, "the engine counts other prompt tokens than the router",
+    log(LogLevel::Warn, "the engine and the router count different numbers of prompt tokens",
         {{"request_id", ending.request_id},
          {"worker", worker.spec.name},
          {"engine_tokens", usage.prompt_tokens},

@@ -53,7 +53,7 @@ http::Response conflict(const std::string& message, const std::string& param) {
 }
 
 http::Response over(const leases::Name& name) {
-  return conflict("the reservation " + leases::text_of(name) + " is over", "reservation");
+  return conflict("the reservation " + leases::text_of(name) + " has ended", "reservation");
 }
 
 std::string workers_json(const fleet::FleetSnapshot& fleet, Instant now) {

@@ -34,7 +34,8 @@ http::Response SelectionApi::reservation(const http::Request& request, std::stri
   const auto named = leases::parse_name(rest);
   if (!named) {
     return refused(client_error(ErrorCode::InvalidArgument,
-                                "a reservation is named INSTANCE.NUMBER.ATTEMPT", "reservation"));
+                                "the name of a reservation must be INSTANCE.NUMBER.ATTEMPT",
+                                "reservation"));
   }
   if (is_first_token) {
     if (first_token(*named)) return json_response(200, "{}");

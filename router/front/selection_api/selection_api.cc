@@ -56,7 +56,8 @@ Result<selection::Selection> chosen_of(const selection::Explanation& explanation
   const auto& entry = explanation.entries[explanation.chosen];
   const auto worker = fleet.find(entry.worker);
   if (worker == nullptr) {
-    return Error{ErrorCode::Unavailable, Blame::Internal, true, "the worker has gone", "", ""};
+    return Error{
+        ErrorCode::Unavailable, Blame::Internal, true, "the chosen worker was removed", "", ""};
   }
   selection::Selection chosen;
   chosen.worker = entry.worker;
@@ -141,7 +142,7 @@ http::Response SelectionApi::served(const http::Request& request) const {
     if (const auto ready = sources_.ready(); !ready.ok()) not_ready = ready.error().message;
   }
   // The reason of /readyz may be longer than a frontend accepts.
-  if (not_ready.size() > selection_json::kReasonBytesMax) not_ready = "see /readyz?verbose there";
+  if (not_ready.size() > selection_json::kReasonBytesMax) not_ready = "see its /readyz?verbose";
   selection_json::Told told{.identity = options_.identity,
                             .served = *sources_.served(),
                             .not_ready = not_ready,
@@ -193,14 +194,14 @@ std::optional<http::Response> SelectionApi::complete(Ask& ask) const {
   if (inquiry.keys->empty()) return std::nullopt;
   if (ask.identity != options_.identity) {
     sources_.metrics.counter(contract::kSelectionMismatchesTotal, {"identity"}).add();
-    return conflict("the keys are of the identity `" + ask.identity + "`, this router has `" +
+    return conflict("the keys have the identity `" + ask.identity + "`, but this router has `" +
                         options_.identity + "`",
                     "identity");
   }
   if (block_size && inquiry.job.block_size != *block_size) {
     sources_.metrics.counter(contract::kSelectionMismatchesTotal, {"block-size"}).add();
-    return conflict("the keys are of blocks of " + std::to_string(inquiry.job.block_size) +
-                        " tokens, the workers have blocks of " + std::to_string(*block_size),
+    return conflict("the keys are for blocks of " + std::to_string(inquiry.job.block_size) +
+                        " tokens, but the workers have blocks of " + std::to_string(*block_size),
                     "block_size");
   }
   return std::nullopt;
@@ -210,8 +211,7 @@ std::optional<http::Response> SelectionApi::name(Ask& ask) {
   if (ask.reservation) return std::nullopt;
   if (!ask.lease) {
     return refused(client_error(ErrorCode::InvalidArgument,
-                                "a reservation without a name of the caller's needs `lease_s`",
-                                "lease_s"));
+                                "a request without `reservation` needs `lease_s`", "lease_s"));
   }
   const MutexLock lock(mutex_);
   ask.reservation = leases::Name{instance_, next_number_++, 0};

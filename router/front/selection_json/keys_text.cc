@@ -43,7 +43,7 @@ Result<std::vector<keys::BlockKey>> read_keys(std::string_view text, std::size_t
   Bytes bytes(media::base64_bytes_max(text.size()));
   const std::size_t size = SL_TRY(media::decode_base64(text, bytes));
   if (size % 8 != 0) {
-    return client_error(ErrorCode::InvalidArgument, "no whole number of 8-byte keys");
+    return client_error(ErrorCode::InvalidArgument, "the size must be a multiple of 8 bytes");
   }
   std::vector<keys::BlockKey> keys;
   keys.reserve(size / 8);

@@ -69,9 +69,9 @@ void read_tokens(Fields& fields, Ask& ask) {
     // start is at most the size of the prompt, so the subtraction cannot wrap.
     const std::uint64_t length = span.number("length", prompt.tokens.size() - start);
     if (!span.check().ok() || start < past) {
-      return fields.refuse("media",
-                           "must be spans {identifier, start, length} within the prompt, "
-                           "in its order");
+      return fields.refuse(
+          "media",
+          "must be spans {identifier, start, length} within the prompt, in the prompt's order");
     }
     past = start + length;
     prompt.media.push_back({keys::identifier_hash(identifier), static_cast<std::int64_t>(start),
@@ -109,7 +109,7 @@ void read_inquiry(Fields& fields, Ask& ask) {
     auto keys = read_keys(text->string().value_or("?"), kTokensMax);
     if (!keys.ok())
       return fields.refuse("keys", "must be base64 of block keys: " + keys.error().message);
-    if (ask.tokens) return fields.refuse("keys", "cannot stand beside `token_ids`");
+    if (ask.tokens) return fields.refuse("keys", "cannot be combined with `token_ids`");
     inquiry.keys = std::make_shared<const std::vector<keys::BlockKey>>(std::move(*keys));
   }
   inquiry.is_read = fields.flag("read", true);
@@ -124,11 +124,12 @@ void read_inquiry(Fields& fields, Ask& ask) {
   if (inquiry.job.block_size == 0) fields.refuse("block_size", "must not be 0");
   // A router would otherwise count reused tokens that the prompt does not have.
   if (inquiry.keys->size() * inquiry.job.block_size > inquiry.first_prompt_tokens) {
-    fields.refuse("keys", "must not be of more tokens than `first_prompt_tokens`");
+    fields.refuse("keys", "must not cover more tokens than `first_prompt_tokens`");
   }
   read_images(fields, inquiry.images);
   if (ask.tokens && !inquiry.images.empty()) {
-    return fields.refuse("images", "cannot stand beside `token_ids`, whose images are `media`");
+    return fields.refuse("images",
+                         "cannot be combined with `token_ids`: list its images in `media`");
   }
   inquiry.adapter = fields.text("adapter", kNameBytesMax);
   inquiry.tried.again = fields.text("again", kNameBytesMax).value_or("");
@@ -268,7 +269,7 @@ Result<Ask> read_ask(std::string body, HeldBytes* memory) {
   }
   const bool has_prompt = ask.tokens || fields.find("prompt_tokens");
   if (ask.inquiry.is_read && !has_prompt) {
-    fields.refuse("prompt_tokens", "is missing, and so is `token_ids`");
+    fields.refuse("prompt_tokens", "is missing. Send it or `token_ids`");
   }
   SL_TRY(fields.check());
   return ask;
@@ -335,7 +336,7 @@ Result<selection::Explanation> read_explanation(std::string body) {
   explanation.chosen = fields.number("chosen", kExplainedMax);
   const auto workers = fields.list("workers", kExplainedMax);
   if (!workers || explanation.chosen >= workers->size()) {
-    fields.refuse("workers", "must hold the chosen one");
+    fields.refuse("workers", "must contain the chosen worker");
   }
   SL_TRY(fields.check());
   for (const json::Value worker : *workers) {

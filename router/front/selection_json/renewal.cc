@@ -35,7 +35,7 @@ std::string held_json(const Held& held) {
 std::string needed_instance(Fields& fields) {
   std::string instance = fields.needed_text("instance", leases::kInstanceBytesMax);
   if (!leases::is_instance(instance)) {
-    fields.refuse("instance", "must be letters, digits and any of ._:-");
+    fields.refuse("instance", "must consist of letters, digits and the characters ._:-");
   }
   return instance;
 }
@@ -99,7 +99,7 @@ Result<Renewal> read_renewal(std::string body, HeldBytes* memory) {
     // The order makes sure that each number occurs once.
     const bool is_next = renewal.open.empty() || held.number > renewal.open.back().number;
     if (!is_next || held.number < renewal.from || held.number > renewal.up_to) {
-      fields.refuse("open", "must be ascending numbers, `from` to `up_to`");
+      fields.refuse("open", "must have ascending numbers from `from` to `up_to`");
       SL_TRY(fields.check());
     }
     renewal.open.push_back(std::move(held));

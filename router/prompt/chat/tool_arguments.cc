@@ -18,11 +18,11 @@ constexpr std::size_t kDepthMax = 128;
 constexpr char kValuesLimit[] = "tool-arguments-values-max";
 
 Error too_many_values() {
-  return limit_error(
-      ErrorCode::InvalidArgument, kValuesLimit,
-      "messages: the arguments of all tool calls hold too many JSON values, at most " +
-          std::to_string(kArgumentValuesMax) + " together (" + kValuesLimit + ", fixed)",
-      "messages");
+  return limit_error(ErrorCode::InvalidArgument, kValuesLimit,
+                     "messages: the arguments of all tool calls may contain at most " +
+                         std::to_string(kArgumentValuesMax) + " JSON values together (" +
+                         kValuesLimit + ", fixed)",
+                     "messages");
 }
 
 // Returns whether Python's json module may read a text that JSON does not allow. The engine accepts
@@ -57,8 +57,10 @@ struct ToolArguments::State {
     } else if (parsed.error().code == ErrorCode::TooLarge) {
       error = std::move(parsed).error();
     } else if (is_python_json(text)) {
-      error = client_error(ErrorCode::Unsupported,
-                           "tool call arguments with NaN, Infinity or lone surrogates", "messages");
+      error = client_error(
+          ErrorCode::Unsupported,
+          "tool call arguments with NaN, Infinity or lone surrogates are not supported",
+          "messages");
     }
     return std::nullopt;
   }

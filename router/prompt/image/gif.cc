@@ -7,7 +7,7 @@
 namespace sightline::image {
 namespace {
 
-Error cut_off() { return broken("the GIF file ends before its first picture"); }
+Error cut_off() { return broken("the GIF file ends before its first image"); }
 
 // Returns the next sub-block. It is empty at the terminator and at the end of the file.
 ByteView next_block(Cursor& cursor) {

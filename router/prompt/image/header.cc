@@ -132,7 +132,7 @@ Header judged(Result<Measured> result, Format format) {
     return client_error(ErrorCode::TooLarge,
                         "the image has " + std::to_string(size.width) + " x " +
                             std::to_string(size.height) + " pixels, more than the limit of " +
-                            std::to_string(kPixelsMax) + "; send a smaller one");
+                            std::to_string(kPixelsMax) + ". Send a smaller one");
   }
   return Known{format, static_cast<std::uint32_t>(size.width),
                static_cast<std::uint32_t>(size.height)};
@@ -162,10 +162,11 @@ Header read_header(ByteView encoded) {
   for (const Signature& known : kSignatures) {
     if (starts_with(encoded, known.prefix)) return judged(known.read(encoded), known.format);
   }
-  if (is_other_image(encoded)) return Unknown{"a format whose size is not read"};
-  return client_error(ErrorCode::InvalidArgument,
-                      "the bytes are no image in a format that the engine reads; send JPEG, PNG, "
-                      "WebP, GIF, BMP or TIFF");
+  if (is_other_image(encoded)) return Unknown{"the router does not read the size of this format"};
+  return client_error(
+      ErrorCode::InvalidArgument,
+      "the bytes are not an image in a format that the engine reads. Send JPEG, PNG, "
+      "WebP, GIF, BMP or TIFF");
 }
 
 }  // namespace sightline::image

@@ -36,10 +36,10 @@ bool starts_frame(std::uint8_t marker) {
 Result<Done> read_frame(Segments& segments, ByteView payload) {
   if (payload.size() < 6) return broken("a JPEG frame header is cut off");
   // Pillow rejects these frames, and so does the engine.
-  if (payload[0] != 8) return broken("JPEG samples of other than 8 bits are not supported");
+  if (payload[0] != 8) return broken("only JPEG samples of 8 bits are supported");
   const std::uint8_t layers = payload[5];
   if (layers != 1 && layers != 3 && layers != 4) {
-    return broken("a JPEG image has 1, 3 or 4 components");
+    return broken("a JPEG image must have 1, 3 or 4 components");
   }
   segments.height = load_be16(&payload[1]);
   segments.width = load_be16(&payload[3]);
@@ -84,7 +84,7 @@ Result<Segments> read_segments(ByteView encoded) {
     }
     in_marker = false;
     if (*byte == 0) continue;
-    if (*byte < 0xC0) return broken("a JPEG marker is expected where there is none");
+    if (*byte < 0xC0) return broken("a JPEG marker is invalid");
     if (SL_TRY(read_segment(segments, *byte, cursor))) break;
   }
   return segments;

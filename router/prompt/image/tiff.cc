@@ -14,7 +14,7 @@ Result<Measured> read_tiff(ByteView encoded) {
   const auto width = directory->integer(Tag::Width);
   const auto height = directory->integer(Tag::Height);
   // Pillow needs integers here. A size of another type is an error.
-  if (!width || !height) return broken("the first TIFF directory states no size");
+  if (!width || !height) return broken("the first TIFF directory has no size");
   if (*width <= 0 || *height <= 0) return broken("a side of the TIFF image is not positive");
   bool swap = false;
   if (directory->has(Tag::Orientation)) {

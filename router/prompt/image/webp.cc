@@ -22,7 +22,7 @@ struct Chunk {
   ByteView payload;
 };
 
-Error cut_off() { return broken("the WebP file is cut off or its chunks do not fit"); }
+Error cut_off() { return broken("the WebP file is cut off, or its chunks have a wrong size"); }
 
 std::uint32_t load_le24(const std::uint8_t* p) {
   return load_le16(p) | static_cast<std::uint32_t>(p[2]) << 16U;
@@ -69,13 +69,13 @@ Result<Measured> read_extended(ByteView header, Cursor cursor) {
   while (cursor.left() != 0) {
     const auto chunk = next_chunk(cursor);
     // The behaviour of libwebp for chunks that do not fit depends on the frames before them.
-    if (!chunk) return Measured{canvas.width, canvas.height, "a WebP chunk that does not fit"};
+    if (!chunk) return Measured{canvas.width, canvas.height, "a WebP chunk has a wrong size"};
     if (is_animated && chunk->type == "ANMF") has_picture = true;
     if (!is_animated && !has_picture && is_bitstream(chunk->type)) {
       has_picture = true;
       // The engine rejects this file.
       if (bitstream_size(*chunk) != canvas) {
-        return broken("the WebP canvas and its picture differ in size");
+        return broken("the WebP canvas and its image differ in size");
       }
     }
     if (chunk->type == "EXIF" && (features & kExifFlag) != 0 && !metadata.exif) {
@@ -86,7 +86,7 @@ Result<Measured> read_extended(ByteView header, Cursor cursor) {
       has_xmp = true;
     }
   }
-  if (!has_picture) return broken("the WebP file holds no picture");
+  if (!has_picture) return broken("the WebP file contains no image");
   if (swaps_sides(metadata)) return Measured{canvas.height, canvas.width};
   return Measured{canvas.width, canvas.height};
 }
@@ -95,7 +95,7 @@ Result<Measured> read_extended(ByteView header, Cursor cursor) {
 
 Result<Measured> read_webp(ByteView encoded) {
   if (encoded.size() < 12 || text_of(encoded.subspan(8, 4)) != "WEBP") {
-    return broken("a RIFF container that is not WebP");
+    return broken("the RIFF container is not WebP");
   }
   const std::uint64_t riff_bytes = std::uint64_t{load_le32(&encoded[4])} + 8;
   // The container may be shorter than the file. Bytes behind it do not count.
@@ -104,7 +104,7 @@ Result<Measured> read_webp(ByteView encoded) {
   const auto first = next_chunk(cursor);
   if (!first) return cut_off();
   if (first->type == "VP8X") return read_extended(first->payload, cursor);
-  if (!is_bitstream(first->type)) return broken("a WebP file begins with VP8, VP8L or VP8X");
+  if (!is_bitstream(first->type)) return broken("a WebP file must begin with VP8, VP8L or VP8X");
   const auto size = bitstream_size(*first);
   if (!size) return broken("the WebP bitstream header is not valid");
   return Measured{size->width, size->height};

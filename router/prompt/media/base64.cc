@@ -107,7 +107,7 @@ Result<std::size_t> decode_base64(std::string_view text, std::span<std::uint8_t>
   if (text.size() % 4 != 0) {
     return client_error(ErrorCode::InvalidArgument,
                         "the payload is not base64: its length, " + std::to_string(text.size()) +
-                            ", is no multiple of 4 (padding with '=' is required)");
+                            ", is not a multiple of 4 (padding with '=' is required)");
   }
   // The last digits may contain bits that belong to no byte. The engine ignores them too.
   if (padding == 2) out[written++] = static_cast<std::uint8_t>(group >> 4U);

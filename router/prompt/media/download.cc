@@ -93,7 +93,7 @@ std::size_t on_header(char*, std::size_t, std::size_t size, void* context) {
   if (download.header_bytes <= kHeaderBytesMax) return size;
   try {
     download.refused = unsupported(
-        download, "sends more than " + std::to_string(kHeaderBytesMax) + " bytes of header");
+        download, "sent more than " + std::to_string(kHeaderBytesMax) + " bytes of headers");
   } catch (const std::bad_alloc&) {
     download.refused = out_of_memory();
   }
@@ -132,18 +132,19 @@ curl_socket_t on_open_socket(void* context, curlsocktype, curl_sockaddr* address
   const int opened = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   if (opened >= 0 && opened < download.limits.descriptor_max) return opened;
   download.refused =
-      overload_error("open-files", "the router has no descriptor for one more download");
+      overload_error("open-files", "the router has no file descriptor left for another download");
   if (opened >= 0) close(opened);
   return CURL_SOCKET_BAD;
 }
 
 Error refused_address(const Download& download) {
   const std::string what = download.limits.allow_private_addresses
-                               ? "a service of the machine's cloud for the machine itself"
-                               : "not a public address; send the image as a data URL instead";
+                               ? "a metadata service of a cloud, which is never allowed"
+                               : "not a public address. Send the image as a data URL instead";
   return client_error(ErrorCode::InvalidArgument,
                       "the image host " + host_of(download) +
-                          (download.redirects == 0 ? " is " : " redirects to what is ") + what);
+                          (download.redirects == 0 ? " is " : " redirects to a host that is ") +
+                          what);
 }
 
 // Checks a host that a proxy will request. The proxy resolves names itself. Only the written form
@@ -239,10 +240,10 @@ namespace {
 Error timed_out(const Download& download) {
   const FetchLimits& limits = download.limits;
   return client_error(ErrorCode::Timeout,
-                      "the image at " + host_of(download) + " did not arrive in time (" +
+                      "the image at " + host_of(download) + " did not arrive in time (limits: " +
                           std::to_string(limits.connect_timeout.count()) + " ms to connect, " +
-                          std::to_string(limits.total_timeout.count()) + " ms in all, " +
-                          std::to_string(kLeastBytesPerSecond) + " bytes a second within " +
+                          std::to_string(limits.total_timeout.count()) + " ms in total, at least " +
+                          std::to_string(kLeastBytesPerSecond) + " bytes a second over " +
                           std::to_string(silence_max(limits).count()) + " s)");
 }
 
@@ -270,13 +271,15 @@ Error failure_of(const Download& download, CURLcode code) {
       return client_error(ErrorCode::InvalidArgument,
                           "the image host " + host_of(download) + " does not speak HTTP");
     case CURLE_OUT_OF_MEMORY:  // libcurl 7.88 also says so of a header line above 100 KB
-      return unsupported(download, "sends a header line that is too long, or there is no memory");
+      return unsupported(download,
+                         "sent a header line that is too long, or the router is out of memory");
     case CURLE_BAD_CONTENT_ENCODING:
-      return unsupported(download, "sent its answer in a coding that cannot be read");
+      return unsupported(download, "sent a content encoding that cannot be decoded");
     case CURLE_COULDNT_RESOLVE_PROXY:
-      return not_reached(download, "is not reachable: the proxy of the environment is not known");
+      return not_reached(download,
+                         "is not reachable: the proxy of the environment cannot be resolved");
     case CURLE_COULDNT_RESOLVE_HOST:
-      return not_reached(download, "is not known");
+      return not_reached(download, "cannot be resolved");
     case CURLE_COULDNT_CONNECT:
       if (download.has_refused_address) return refused_address(download);
       return not_reached(download, "is not reachable");
@@ -338,7 +341,7 @@ bool is_whole_answer(const Download& download) {
 
 Result<Next> redirected(const Download& download) {
   if (download.redirects >= download.limits.redirects_max) {
-    return unsupported(download, "redirects more than " +
+    return unsupported(download, "redirected more than " +
                                      std::to_string(download.limits.redirects_max) + " times");
   }
   const char* url = nullptr;
@@ -347,9 +350,9 @@ Result<Next> redirected(const Download& download) {
   auto target = read_remote_url(url);
   if (target.ok()) return Next(Redirected{std::move(target).value()});
   if (target.error().code != ErrorCode::InvalidArgument) return std::move(target).error();
-  return client_error(
-      ErrorCode::InvalidArgument,
-      "the image host " + host_of(download) + " redirects, but not to a URL of http or https");
+  return client_error(ErrorCode::InvalidArgument,
+                      "the image host " + host_of(download) +
+                          " redirects to a URL that is not a valid http or https URL");
 }
 
 }  // namespace

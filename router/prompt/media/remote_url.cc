@@ -60,8 +60,8 @@ Result<std::string> ascii_host(std::string_view host) {
                              ascii.data(), static_cast<std::int32_t>(ascii.size()), &info, &failed);
   if (U_FAILURE(failed) || info.errors != 0 || size <= 0) {
     return client_error(ErrorCode::InvalidArgument,
-                        "the host of the image URL is no name: write it in its xn-- form "
-                        "(punycode)");
+                        "the host of the image URL is not a valid name: write it in punycode "
+                        "(xn--)");
   }
   return std::string(ascii.data(), static_cast<std::size_t>(size));
 }
@@ -138,7 +138,7 @@ Result<RemoteUrl> read_remote_url(std::string_view url) {
   const std::string scheme = part_of(parsed, CURLUPART_SCHEME);
   if (scheme != "http" && scheme != "https") {
     return client_error(ErrorCode::InvalidArgument,
-                        "the image URL's scheme is none of http, https and data");
+                        "the scheme of the image URL must be http, https or data");
   }
   read.is_https = scheme == "https";
   read.host = part_of(parsed, CURLUPART_HOST);

@@ -80,10 +80,10 @@ Prompt unexpanded(const Rendered& rendered, Certainty certainty) {
 }
 
 Error too_long(std::size_t tokens_max) {
-  return client_error(ErrorCode::TooLarge,
-                      "the prompt has more than the " + std::to_string(tokens_max) +
-                          " tokens that this model takes; shorten it or send fewer or smaller "
-                          "images");
+  return client_error(
+      ErrorCode::TooLarge,
+      "the prompt has more than the " + std::to_string(tokens_max) +
+          " tokens that this model accepts. Shorten it, or send fewer or smaller images");
 }
 
 }  // namespace

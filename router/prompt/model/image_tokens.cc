@@ -47,14 +47,14 @@ Resized smart_resize(const ImageRule& rule, ImageSize size) {
 Error too_thin(ImageSize size) {
   return client_error(ErrorCode::InvalidArgument,
                       "the image is " + std::to_string(size.width) + " x " +
-                          std::to_string(size.height) + " pixels; one side may be at most " +
+                          std::to_string(size.height) + " pixels. One side may be at most " +
                           std::to_string(kAspectRatioMax) + " times the other");
 }
 
 Error too_large(ImageSize size) {
   return client_error(ErrorCode::TooLarge, "the image is " + std::to_string(size.width) + " x " +
                                                std::to_string(size.height) +
-                                               " pixels; send a smaller one");
+                                               " pixels. Send a smaller one");
 }
 
 }  // namespace
@@ -65,8 +65,9 @@ Result<ImageTokens> count_image_tokens(const ModelProfile& profile, ImageSize si
                         profile.family == ModelFamily::Qwen2_5Vl ||
                         profile.family == ModelFamily::Qwen3Vl;
   if (!is_known || rule.patch == 0 || rule.merge == 0) {
-    return client_error(ErrorCode::Unsupported,
-                        "no image rule is known for models of type \"" + profile.model_type + "\"");
+    return client_error(
+        ErrorCode::Unsupported,
+        "the router cannot count image tokens for models of type \"" + profile.model_type + "\"");
   }
   // The products of the checks fit in 64 bits, because each side has 32 bits.
   const std::uint64_t longer = std::max(size.width, size.height);

@@ -26,7 +26,7 @@ Error wrong(std::string_view file, std::string_view what) {
 Result<json::Document> parse_object(std::string_view file, const std::string& text) {
   auto document = json::Document::parse(text);
   if (!document.ok()) return wrong(file, document.error().message);
-  if (!document->root().is(json::Kind::Object)) return wrong(file, "must hold a JSON object");
+  if (!document->root().is(json::Kind::Object)) return wrong(file, "must contain a JSON object");
   return document;
 }
 
@@ -90,7 +90,7 @@ Result<Placeholders> read_placeholders(const Section& config) {
   ids.vision_end = SL_TRY(read_token_id(config, "vision_end_token_id"));
   // Without this id the router could not find the images in a prompt.
   if (!ids.image) {
-    return wrong(config.file, "\"image_token_id\" is missing; a Qwen vision model needs it");
+    return wrong(config.file, "\"image_token_id\" is missing. A Qwen vision model needs it");
   }
   return ids;
 }
@@ -113,7 +113,7 @@ Result<std::optional<std::uint64_t>> read_limit(const Section& processor, LimitN
   if (const auto edge = SL_TRY(read_integer(inner, {names.edge, 1, kPixelsLimitMax}))) return edge;
   const auto limit = SL_TRY(read_integer(inner, {names.old_name, 1, kPixelsLimitMax}));
   if (!limit) {
-    return wrong(processor.file, "\"size\" must hold \"" + std::string(names.edge) +
+    return wrong(processor.file, "\"size\" must contain \"" + std::string(names.edge) +
                                      "\", the pixel limit of an image");
   }
   return limit;
@@ -151,7 +151,8 @@ Result<ImageRule> read_image_rule(const ModelFiles& files) {
   }
   // A guess would give wrong token counts, and with them wrong block keys.
   if (!files.preprocessor) {
-    return wrong(kPreprocessorFile, "is missing; without it the tokens of an image are not known");
+    return wrong(kPreprocessorFile,
+                 "is missing. The router needs it to count the tokens of an image");
   }
   const auto document = SL_TRY(parse_object(kPreprocessorFile, *files.preprocessor));
   return read_rule({kPreprocessorFile, document.root()});

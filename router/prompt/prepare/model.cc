@@ -33,7 +33,7 @@ Result<std::optional<std::string>> read_file(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string text(size, '\0');
   if (!stream.read(text.data(), static_cast<std::streamsize>(size))) {
-    return unreadable(file, "cannot be read; check its permissions");
+    return unreadable(file, "cannot be read. Check its permissions");
   }
   return std::optional<std::string>(std::move(text));
 }
@@ -41,7 +41,7 @@ Result<std::optional<std::string>> read_file(const fs::path& file) {
 Result<std::string> read_required(const fs::path& file) {
   auto text = SL_TRY(read_file(file));
   if (!text) {
-    return unreadable(file, "missing; --model-path must name a Hugging Face model directory");
+    return unreadable(file, "missing. --model-path must name a Hugging Face model directory");
   }
   return std::move(*text);
 }

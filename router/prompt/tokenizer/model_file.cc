@@ -28,9 +28,10 @@ Error malformed(const std::string& place, const std::string& what) {
 }
 
 Error unsupported(const std::string& place, const std::string& what) {
-  return client_error(ErrorCode::Unsupported,
-                      "tokenizer.json: " + place + ": " + what +
-                          " is not supported; supported are the tokenizers of Qwen2 and Qwen3");
+  return client_error(
+      ErrorCode::Unsupported,
+      "tokenizer.json: " + place + ": " + what +
+          " is not supported. Only the tokenizers of Qwen2 and Qwen3 are supported");
 }
 
 std::string shown(Value value) {
@@ -201,7 +202,8 @@ Result<Done> read_vocabulary(Value model, const ByteAlphabet& alphabet, Vocabula
     auto bytes = alphabet.to_bytes(entry.name());
     if (!bytes) return unsupported(place, "a token outside the byte-level alphabet");
     if (bytes->empty() || bytes->size() > kTokenBytesMax) {
-      return malformed(place, "a token has 1 to " + std::to_string(kTokenBytesMax) + " bytes");
+      return malformed(place,
+                       "a token must have 1 to " + std::to_string(kTokenBytesMax) + " bytes");
     }
     if (!vocabulary.add(static_cast<TokenId>(*id), std::move(*bytes))) {
       return malformed(place, "token or id occurs twice");
@@ -211,7 +213,8 @@ Result<Done> read_vocabulary(Value model, const ByteAlphabet& alphabet, Vocabula
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
     if (!vocabulary.find(std::string_view(&c, 1))) {
-      return unsupported("/model/vocab", "no token for byte " + std::to_string(byte));
+      return unsupported("/model/vocab",
+                         "a vocabulary without a token for byte " + std::to_string(byte));
     }
   }
   return Done{};
@@ -240,7 +243,7 @@ Result<std::vector<Merge>> read_merges(Value model, const ByteAlphabet& alphabet
   const Value list = SL_TRY(member_of(model, "/model", "merges", Kind::Array));
   std::vector<Merge> merges;
   if (list.size() > kTokenIdMax) {
-    return client_error(ErrorCode::TooLarge, "tokenizer.json: /model/merges: too many");
+    return client_error(ErrorCode::TooLarge, "tokenizer.json: /model/merges: too many merges");
   }
   merges.reserve(list.size());
   std::string joined;
@@ -249,7 +252,7 @@ Result<std::vector<Merge>> read_merges(Value model, const ByteAlphabet& alphabet
     const auto [left_text, right_text] = SL_TRY(sides_of(entry, place));
     const auto left_bytes = alphabet.to_bytes(left_text);
     const auto right_bytes = alphabet.to_bytes(right_text);
-    if (!left_bytes || !right_bytes) return malformed(place, "not of the byte-level alphabet");
+    if (!left_bytes || !right_bytes) return malformed(place, "not in the byte-level alphabet");
     joined.assign(*left_bytes).append(*right_bytes);
     const auto left = vocabulary.find(*left_bytes);
     const auto right = vocabulary.find(*right_bytes);
@@ -286,7 +289,7 @@ Result<std::vector<AddedToken>> read_added_tokens(Value root, Vocabulary& vocabu
     const Value id = SL_TRY(member_of(entry, place, "id", Kind::Number));
     if (content.string()->empty() || content.string()->size() > kTokenBytesMax) {
       return malformed(place + "/content",
-                       "a token has 1 to " + std::to_string(kTokenBytesMax) + " bytes");
+                       "a token must have 1 to " + std::to_string(kTokenBytesMax) + " bytes");
     }
     if (!is_graphic_ascii(*content.string())) {
       return unsupported(place + "/content", shown(content));
@@ -294,7 +297,7 @@ Result<std::vector<AddedToken>> read_added_tokens(Value root, Vocabulary& vocabu
     const auto known = vocabulary.find(*content.string());
     const std::int64_t want = known ? std::int64_t{*known} : next_id++;
     if (id.integer() != want || want > std::int64_t{kTokenIdMax}) {
-      return unsupported(place + "/id", shown(id) + " in place of " + std::to_string(want));
+      return unsupported(place + "/id", shown(id) + " instead of " + std::to_string(want));
     }
     AddedToken token{static_cast<TokenId>(want), std::string(*content.string())};
     if (!known && !vocabulary.add(token.id, token.content)) {

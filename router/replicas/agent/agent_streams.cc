@@ -292,7 +292,7 @@ void AgentStreams::State::serve(Entry& entry, Instant now) {
   for (const auto& message : turn.outgoing) send(entry, message);
   if (turn.look) wishes.look(*turn.look);
   if (!turn.relearn) return;
-  log(LogLevel::Warn, "a router asks to learn a worker's blocks anew",
+  log(LogLevel::Warn, "a router requested a resync of a rank",
       {{"worker", entry.name.worker}, {"rank", entry.name.rank}, {"replay", turn.has_replay}});
   wishes.relearn(*turn.relearn, turn.has_replay);
 }
@@ -379,10 +379,11 @@ Result<Done> AgentStreams::check() const {
   if (bytes == 0) {
     return internal_error("not yet connected to NATS: " + state_->around.control.trouble());
   }
-  return internal_error("the NATS server takes messages of " +
-                        std::to_string(bytes + envelope::kSealBytes) + " bytes, the agent's need " +
+  return internal_error("the NATS server accepts messages of at most " +
+                        std::to_string(bytes + envelope::kSealBytes) +
+                        " bytes, but the agent needs " +
                         std::to_string(publisher::kPayloadBytesMin + envelope::kSealBytes) +
-                        ": raise its max_payload");
+                        ": raise the server's max_payload");
 }
 
 void AgentStreams::refresh_metrics() { state_->metrics.tell(views()); }

@@ -14,7 +14,7 @@ namespace {
 // The epochs of one feed. A rank's cache begins far fewer in its life.
 constexpr std::uint64_t kEpochsPerFeed = std::uint64_t{1} << 32U;
 
-constexpr char kNoFeed[] = "the agent does not read its events yet";
+constexpr char kNoFeed[] = "the agent does not read its KV events yet";
 
 operations::CacheFacts without_feed(std::string reason) {
   operations::CacheFacts facts;

@@ -11,9 +11,9 @@
 namespace sightline::followed {
 namespace {
 
-constexpr char kAway[] = "NATS cannot be reached: nothing that agents and routers send is received";
+constexpr char kAway[] = "NATS cannot be reached: messages of agents and routers do not arrive";
 constexpr char kLate[] =
-    "NATS is late: what this router sends takes longer than replica.stale_after to come back to it";
+    "NATS is late: this router's own messages take longer than replica.stale_after to return";
 
 }  // namespace
 

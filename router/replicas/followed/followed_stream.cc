@@ -10,7 +10,7 @@
 namespace sightline::followed {
 namespace {
 
-constexpr char kNeverConnected[] = "NATS is not connected yet: its agent cannot be heard";
+constexpr char kNeverConnected[] = "NATS is not connected yet: messages of its agent do not arrive";
 
 Refusal refusal_of(envelope::Refusal refusal) {
   switch (refusal) {

@@ -49,7 +49,7 @@ void StreamLog::tell(const FollowedStatus& before, const FollowedStatus& now, In
   const auto& is = now.statistics;
   // Statistics only rise, so each difference is an event since the last call.
   if (is.dumps > was.dumps) {
-    log(LogLevel::Info, "blocks learnt from an agent",
+    log(LogLevel::Info, "loaded a rank's blocks from its agent",
         with_stream(now, {{"agent", now.at.agent ? now.at.agent->name : ""},
                           {"epoch", now.at.epoch.value_or(0)},
                           {"position", now.at.position.value_or(0)}}));
@@ -67,11 +67,11 @@ void StreamLog::tell(const FollowedStatus& before, const FollowedStatus& now, In
         with_stream(now, {{"agents", agents(now)}}));
   }
   if (is.digests_unequal > was.digests_unequal) {
-    log(LogLevel::Warn, "what is held differs from what the agent holds: learnt anew",
+    log(LogLevel::Warn, "the index differs from the agent's blocks: requesting a snapshot",
         with_stream(now, {}));
   }
   if (is.forgotten > was.forgotten) {
-    log(LogLevel::Warn, "blocks forgotten: nothing was heard of the engine for too long",
+    log(LogLevel::Warn, "dropped a rank's blocks: its agent has not confirmed them for too long",
         with_stream(now, {{"reason", now.facts.reason}}));
   }
   const std::uint64_t refused = total(now);
@@ -80,7 +80,7 @@ void StreamLog::tell(const FollowedStatus& before, const FollowedStatus& now, In
   // The next log line counts these messages too.
   if (time < told.next) return;
   told.next = time + kRefusedPause;
-  log(LogLevel::Warn, "messages about a worker refused",
+  log(LogLevel::Warn, "refused messages about a worker",
       with_stream(now, {{"messages", refused - std::exchange(told.told, refused)},
                         {"all_by_reason", reasons(now)}}));
 }

@@ -38,24 +38,25 @@ operations::CacheFacts FrameFollower::facts() const {
 std::string FrameFollower::doubt() const {
   // The order matters: the first cause in the list explains those below it.
   if (is_stale_ && is_nats_away_)
-    return "NATS cannot be reached: what its agent tells is not heard";
+    return "NATS cannot be reached: messages of its agent do not arrive";
   if (is_stale_ && is_nats_late_) {
-    return "NATS is late: what its agent tells is older than replica.stale_after";
+    return "NATS is late: the state from its agent is older than replica.stale_after";
   }
   if (agents_.is_contested()) return agents_.contest();
   if (dead_since_) return silence();
   if (!followed_) {
     if (!answered_ || !state_) return "its agent has not answered";
-    return state_->trouble.empty() ? "its agent's own view is not proved" : state_->trouble;
+    return state_->trouble.empty() ? "its agent has not proved that it has all KV events"
+                                   : state_->trouble;
   }
   if (state_ && !state_->hearing) {
-    return state_->trouble.empty() ? "its agent does not hear it" : state_->trouble;
+    return state_->trouble.empty() ? "its agent does not receive its KV events" : state_->trouble;
   }
-  if (is_stale_) return "its agent's answers are late";
+  if (is_stale_) return "its agent's last answer is older than replica.stale_after";
   if (!position_ && !dump_trouble_.empty()) return std::string(dump_trouble_);
-  if (!position_) return "its blocks are being learnt from its agent";
+  if (!position_) return "its blocks are being loaded from its agent";
   if (has_gap()) return "messages of its agent are missing";
-  if (is_doubted_) return "not compared with its agent since it was last in doubt";
+  if (is_doubted_) return "its blocks are not yet compared with its agent's digest";
   return {};
 }
 
@@ -70,8 +71,8 @@ std::string FrameFollower::silence() const {
                 static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
                 static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
                 static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()));
-  return "its agent " + answered_->name + " is dead since " + text.data() +
-         (has_ended_ ? ": it said that it ends" : ": it answers nothing, and NATS is well");
+  return "its agent " + answered_->name + " has been dead since " + text.data() +
+         (has_ended_ ? ": it announced its end" : ": it does not answer, although NATS works");
 }
 
 FollowerStatus FrameFollower::status() const {

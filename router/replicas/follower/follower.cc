@@ -14,9 +14,9 @@ namespace {
 constexpr std::size_t kCatchingUpMax = 8;
 
 constexpr std::string_view kDumpTooLong =
-    "its agent dumps more blocks than it offered: they are not taken";
+    "its agent's snapshot has more blocks than announced: refused";
 constexpr std::string_view kDumpBeyondEngine =
-    "its agent offers more blocks than its engine has (gpu_blocks): they are not taken";
+    "its agent's snapshot has more blocks than its engine (gpu_blocks): refused";
 
 // Several questions must fit into stale_after, even a short one. Otherwise one lost answer would
 // make the stream stale.

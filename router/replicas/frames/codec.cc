@@ -356,7 +356,7 @@ std::string encode(const Message& message) {
 
 Result<Message> decode(std::string_view bytes) {
   if (bytes.size() > kMessageBytesMax) {
-    return worker_error(ErrorCode::TooLarge, "a replica's message is larger than any", false);
+    return worker_error(ErrorCode::TooLarge, "a replica's message is larger than the limit", false);
   }
   Reader in(bytes);
   const auto kind = in.integer<std::uint8_t>();
@@ -366,7 +366,7 @@ Result<Message> decode(std::string_view bytes) {
   message.body = read_body(in, kind);
   // Bytes behind the body break the format as well. So a message cannot carry hidden data.
   if (!in.is_whole()) {
-    return worker_error(ErrorCode::Corrupt, "a replica's message breaks its own format", false);
+    return worker_error(ErrorCode::Corrupt, "a replica's message is malformed", false);
   }
   return message;
 }

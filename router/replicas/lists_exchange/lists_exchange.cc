@@ -127,7 +127,7 @@ struct ListsExchange::State {
     // A peer repeats its answer to each question, so one line for a generation is enough.
     if (std::exchange(told_fork_of, generation) == generation) return;
     log(LogLevel::Error,
-        "a peer holds another list of workers of the same generation: push one of a higher one",
+        "a peer has another worker list of the same generation: push a list of a higher generation",
         {{"generation", generation}, {"peer", to_hex(peer)}});
   }
 

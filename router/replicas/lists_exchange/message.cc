@@ -97,8 +97,7 @@ Result<Message> decode(std::string_view bytes) {
       message = read_part(in, bytes.substr(head.size()));
   }
   if (!in.is_whole()) {
-    return worker_error(ErrorCode::Corrupt, "a message on lists of workers breaks its own format",
-                        false);
+    return worker_error(ErrorCode::Corrupt, "a worker list message is malformed", false);
   }
   return message;
 }

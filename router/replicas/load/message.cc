@@ -166,15 +166,14 @@ std::string encode(const Message& message) {
 
 Result<Message> decode(std::string_view bytes) {
   if (bytes.size() > kMessageBytesMax) {
-    return worker_error(ErrorCode::TooLarge, "a router's message on load is larger than any",
+    return worker_error(ErrorCode::TooLarge, "a router's load message is larger than the limit",
                         false);
   }
   Reader in(bytes);
   Message message = read_body(in);
   // Bytes behind the message break the format as well.
   if (!in.is_whole()) {
-    return worker_error(ErrorCode::Corrupt, "a router's message on load breaks its own format",
-                        false);
+    return worker_error(ErrorCode::Corrupt, "a router's load message is malformed", false);
   }
   return message;
 }

@@ -234,7 +234,7 @@ void LoadExchange::State::connected(Instant now) {
   const std::size_t room = connection.payload_max();
   const std::size_t least = load::kMessageBytesMin + envelope::kSealBytes;
   if (room < least) {
-    log(LogLevel::Error, "NATS takes smaller messages than those that tell load",
+    log(LogLevel::Error, "the NATS server's max_payload is too small for load messages: raise it",
         {{"max_payload", room}, {"needed", least}});
   } else {
     own.set_message_bytes_max(std::min(options.own.message_bytes_max, room - envelope::kSealBytes));

@@ -104,7 +104,7 @@ class Reader {
     if (!number || *number < 0 ||
         static_cast<std::uint64_t>(*number) >
             static_cast<std::uint64_t>(std::numeric_limits<Integer>::max())) {
-      return wrong(name, "must be a number without sign");
+      return wrong(name, "must be a whole number of at least 0");
     }
     return static_cast<Integer>(*number);
   }
@@ -116,7 +116,7 @@ class Reader {
     const char* const end = digits.data() + digits.size();
     const auto read = std::from_chars(digits.data(), end, value, 16);
     if (digits.empty() || read.ec != std::errc{} || read.ptr != end) {
-      return wrong(name, "must be a hexadecimal number of 64 bits");
+      return wrong(name, "must be a 64-bit hexadecimal number");
     }
     return value;
   }

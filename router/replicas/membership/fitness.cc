@@ -54,7 +54,7 @@ std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& the
   }
   if (theirs.revision != mine.revision) {
     return unfit(Difference::Revision,
-                 {"revision", "those of one --revision act together, beside the others"},
+                 {"revision", "only members with the same --revision work together"},
                  theirs.revision, mine.revision);
   }
   if (theirs.key_check != mine.key_check) {
@@ -64,7 +64,7 @@ std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& the
   }
   if (theirs.model_digest != mine.model_digest) {
     return unfit(Difference::Model,
-                 {"model files' digest", "give both the same files by --model-path"},
+                 {"model files' digest", "give both the same model files (--model-path)"},
                  theirs.model_digest, mine.model_digest);
   }
   if (theirs.served_model != mine.served_model) {
@@ -74,7 +74,7 @@ std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& the
   }
   if (theirs.frames.max < mine.frames.min || mine.frames.max < theirs.frames.min) {
     return unfit(Difference::FrameVersions,
-                 {"range of frame versions", "run releases that have one in common"},
+                 {"range of frame versions", "run releases with a common frame version"},
                  range_of(theirs.frames), range_of(mine.frames));
   }
   // 0 means that the size is not known, which is no difference.
@@ -86,7 +86,7 @@ std::optional<Unfit> why_unfit(const Announcement& mine, const Announcement& the
   // A proof fails also because of a difference above. So it is named last.
   if (proof == Proof::No) {
     return Unfit{Difference::Proof,
-                 "its announcement does not prove the identity key: forged, or damaged"};
+                 "its announcement does not prove the identity key: it is forged or damaged"};
   }
   return std::nullopt;
 }

@@ -34,7 +34,7 @@ std::string_view word_of(MemberChange::Kind kind) {
     case MemberChange::Kind::Left:
       return "member left";
     case MemberChange::Kind::Silent:
-      return "member fell silent";
+      return "member timed out";
   }
   return "member changed";
 }
@@ -125,7 +125,7 @@ struct Membership::State {
     if (turn.announcement) connection.publish(subjects.members(), *turn.announcement);
     for (const MemberChange& change : turn.changes) tell(change);
     if (turn.changes_left_out > 0) {
-      log(LogLevel::Warn, "more changes of members than are told",
+      log(LogLevel::Warn, "too many member changes: some are not logged",
           {{"left_out", turn.changes_left_out}});
     }
     // Each announcement comes with a look for silent members, which leave without an announcement.

@@ -22,7 +22,7 @@ using operations::Store;
 
 namespace {
 
-constexpr std::string_view kLost = "operations were lost within the agent";
+constexpr std::string_view kLost = "the agent lost some of its own cache operations";
 
 DumpOptions fitted(DumpOptions options, std::size_t payload_bytes_max) {
   // A chunk is a message too, so it must fit into one.
@@ -106,7 +106,7 @@ void FramePublisher::limit_payload(std::size_t bytes_max) {
 void FramePublisher::follow(const CacheName& cache) {
   if (cache_epoch_ == cache.epoch) return;
   if (cache_epoch_) {
-    end_epoch("the engine's events are learnt anew");
+    end_epoch("the agent is loading the engine's blocks again");
     held_.apply(Clear{});
     facts_.health = operations::FeedHealth::Replaying;
     facts_.caught_up.reset();

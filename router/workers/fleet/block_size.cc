@@ -59,16 +59,16 @@ bool is_guess(const BlockSize& size) {
 
 std::string reason_of(const BlockSizeConflict& conflict) {
   const std::string told =
-      "its events tell blocks of " + std::to_string(conflict.told) + " tokens, ";
+      "its KV events have blocks of " + std::to_string(conflict.told) + " tokens, ";
   switch (conflict.with) {
     case BlockSizeConflict::With::Operator:
-      return told + "configured are " + std::to_string(conflict.other) +
+      return told + "but this worker has block_size=" + std::to_string(conflict.other) +
              ": correct or remove block_size";
     case BlockSizeConflict::With::EarlierEvents:
-      return told + "earlier ones told another size: restart the engine with one block size";
+      return told + "earlier events had another size: restart the engine with one block size";
     case BlockSizeConflict::With::OtherRank:
-      return told + "those of another data-parallel rank " + std::to_string(conflict.other) +
-             ": start all ranks with one --block-size";
+      return told + "those of another data-parallel rank have " + std::to_string(conflict.other) +
+             ": start all ranks with the same --block-size";
   }
   return told;
 }
@@ -163,8 +163,9 @@ std::uint32_t common_block_size(std::span<const std::uint32_t> workers, std::uin
 
 std::string reason_unlike_most(const BlockSize& size, std::uint32_t common) {
   if (common == 0 || size.tokens() == common) return {};
-  return "its blocks have " + std::to_string(size.tokens()) + " tokens, those of most workers " +
-         std::to_string(common) + ": start all engines with one --block-size";
+  return "its blocks have " + std::to_string(size.tokens()) +
+         " tokens, those of most workers have " + std::to_string(common) +
+         ": start all engines with the same --block-size";
 }
 
 }  // namespace sightline::fleet

@@ -152,7 +152,7 @@ struct ConfigWatch::State {
   void reread() {
     if (look()) return;
     log(LogLevel::Info,
-        last ? "the configuration file was reread: it is as it was"
+        last ? "the configuration file was read again: it is unchanged"
              : "the configuration file still cannot be read",
         {{"file", options.file}});
   }

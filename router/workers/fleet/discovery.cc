@@ -17,7 +17,7 @@ using family::corrupt;
 
 std::string why_unknown(const family::Family& family, const Error& error) {
   if (error.code == ErrorCode::NotFound) {
-    return "the engine does not tell its KV event endpoints (no " +
+    return "the engine does not report its KV event endpoints (no " +
            std::string(family.questions().sources) + ", " + std::string(family.sources_hint()) +
            "): add events= to this worker";
   }
@@ -78,7 +78,7 @@ Result<Done> use_told(const contract::WorkerSpec& spec, const std::vector<EventS
     if (rank != found.ranks.end()) rank->events = std::move(endpoints);
   }
   if (found.has_events()) return Done{};
-  return corrupt("its KV events are those of other data-parallel ranks than its metrics tell");
+  return corrupt("its KV event endpoints and its metrics name different data-parallel ranks");
 }
 
 // Returns the ranks that the worker reports, empty if it reports no ranks. Its event sources are
@@ -102,7 +102,7 @@ bool find_ranks(const contract::WorkerSpec& spec, const std::vector<std::uint32_
                 Discovery& found) {
   if (spec.ranks != 0 && !told.empty() && told.size() != spec.ranks) {
     found.rank_conflict = "the engine has " + ranks_text(told.size()) +
-                          ", configured is dp=" + std::to_string(spec.ranks) +
+                          ", but this worker has dp=" + std::to_string(spec.ranks) +
                           ": correct or remove dp";
     return false;
   }
@@ -123,8 +123,9 @@ bool Discovery::has_events() const {
 
 std::string text_of(AdapterNews news) {
   return news == AdapterNews::Full
-             ? "more adapters than are remembered: blocks of others are not known"
-             : "a name stands for another adapter: blocks are learned anew";
+             ? "more adapters than the limit (adapters-max): blocks of the others do not count"
+             : "an adapter name may mean another adapter: dropped the worker's blocks to load them "
+               "again";
 }
 
 AdapterNews take_server_facts(Worker& view, const Probe& probe) {

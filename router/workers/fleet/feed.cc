@@ -30,10 +30,11 @@ bool set_health(Feed& feed, std::string_view unverified, std::string_view incomp
 std::string_view why_incomplete(const operations::CacheFacts& facts) {
   if (!facts.missing.forgotten) return {};
   if (facts.replay_silent) {
-    return "its replay endpoint gives no answer: blocks stored before are unknown";
+    return "its replay endpoint does not answer: earlier blocks are unknown";
   }
   if (!facts.sequence || facts.has_replay) return {};
-  return "joined late and has no replay endpoint: blocks stored before are unknown";
+  return "no replay endpoint: blocks from before the router connected, or from lost events, are "
+         "unknown";
 }
 
 // Returns the block size by the events. Nothing: no event has carried one.
@@ -67,7 +68,7 @@ FeedNews take_facts(Feed& feed, const operations::CacheFacts& facts) {
 }
 
 bool refuse(Feed& feed, std::string_view reason) {
-  return set_health(feed, "its events cannot be read: " + std::string(reason), {});
+  return set_health(feed, "its KV events cannot be read: " + std::string(reason), {});
 }
 
 }  // namespace sightline::fleet

@@ -43,7 +43,7 @@ void Fleet::refuse_feed(CacheId cache, std::string_view reason) {
   state_->change(cache, [&](Member& member, Rank& rank, Effects& effects) {
     const bool is_news = refuse(*rank.feed, reason);
     if (is_news) State::tell_rank(member, rank, effects);
-    effects.tell(LogLevel::Error, "cannot follow the events of a worker",
+    effects.tell(LogLevel::Error, "cannot read the KV events of a worker",
                  {{"worker", member.view.spec.name}, {"rank", rank.number}, {"error", reason}});
     return is_news;
   });

@@ -327,7 +327,7 @@ void FleetControl::reload_workers(Result<std::vector<WorkerSpec>> workers) {
   const bool is_good = workers.ok();
   state_->metrics.counter(contract::kConfigReloadsTotal, {is_good ? "applied" : "refused"}).add();
   if (!is_good) {
-    log(LogLevel::Error, "configuration refused, workers stay as they are",
+    log(LogLevel::Error, "configuration rejected: the workers stay unchanged",
         {{"reason", workers.error().message}});
     return;
   }

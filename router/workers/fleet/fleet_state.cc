@@ -131,10 +131,11 @@ void Fleet::State::keep_slow(Effects& effects) {
   const bool stay = share.is_large();
   metrics.gauge(contract::kWorkersKeptRouted).set(stay ? static_cast<double>(share.slow) : 0);
   if (std::exchange(slow_stay_routed, stay) == stay) return;
-  effects.tell(LogLevel::Warn,
-               stay ? "most workers do not answer in time: they stay routed"
-                    : "workers that do not answer in time are left out again",
-               {{"slow", share.slow}, {"workers", share.routed}});
+  effects.tell(
+      LogLevel::Warn,
+      stay ? "most workers do not answer in time: they still get requests"
+           : "at least half of the workers answer in time: slow workers get no more requests",
+      {{"slow", share.slow}, {"workers", share.routed}});
   for (Member& m : members) {
     m.seen.stays_routed = stay;
     // The state of a new member is decided later.
@@ -298,7 +299,7 @@ void Fleet::State::take_block_size(Member& member, const AnnouncedBlockSize& lat
   metrics.counter(contract::kBlockSizeMismatchTotal, {member.view.spec.name}).add();
   // A contradiction that does not exclude the worker is only information.
   const bool is_harmless = conflict_of(member.view, member.seen).empty();
-  effects.tell(is_harmless ? LogLevel::Info : LogLevel::Warn, "the events tell another block size",
+  effects.tell(is_harmless ? LogLevel::Info : LogLevel::Warn, "KV events have another block size",
                {{"worker", member.view.spec.name},
                 {"events", latest.tokens},
                 {"configured", size.configured()}});

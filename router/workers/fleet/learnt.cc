@@ -29,7 +29,7 @@ std::string why_not_learnt(const FleetSnapshot& fleet,
   const bool is_taken_over =
       std::equal(fleet.workers.begin(), fleet.workers.end(), workers.begin(), workers.end(),
                  [](const auto& worker, const auto& spec) { return worker->spec == spec; });
-  if (!is_taken_over) return "the list of workers is being taken over";
+  if (!is_taken_over) return "the new worker list is not applied yet";
   std::size_t missing = 0;
   std::string first;
   for (const auto& worker : fleet.workers) {
@@ -38,7 +38,8 @@ std::string why_not_learnt(const FleetSnapshot& fleet,
     if (missing++ == 0) first = worker->spec.name + ": " + lack;
   }
   if (missing == 0) return {};
-  return std::to_string(missing) + " of " + std::to_string(workers.size()) + " workers; " + first;
+  return std::to_string(missing) + " of " + std::to_string(workers.size()) +
+         " workers are pending, first " + first;
 }
 
 }  // namespace sightline::fleet

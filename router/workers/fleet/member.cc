@@ -212,7 +212,7 @@ void note_tokens(Member& member, Instant now, const FleetOptions& options) {
   if (member.wedged_until && now >= *member.wedged_until) member.wedged_until.reset();
   member.seen.wedged = !member.wedged_until
                            ? ""
-                           : "it holds requests and gave no token to anybody for " +
+                           : "it has requests in flight and generated no token for " +
                                  seconds_text(options.wedge_timeout) + " (fleet.wedge_timeout)";
 }
 
@@ -234,9 +234,10 @@ void note_announcements(Member& member, Instant now) {
   const bool is_silent =
       member.unannounced_since && now - *member.unannounced_since >= kAnnounceTime;
   member.seen.unannounced =
-      is_silent ? "its events are followed, and it announced no block although it computed some: "
-                  "start the engine with prefix caching, and see that these events are its own"
-                : "";
+      is_silent
+          ? "it computed blocks, but its KV events announced none: start the engine with prefix "
+            "caching, and check that these events come from this engine"
+          : "";
 }
 
 }  // namespace

@@ -51,11 +51,11 @@ std::string NameMeanings::conflict_of(const Ballot& ballot) const {
   for (const auto& [name, is_adapter] : ballot.is_adapter) {
     if (is_adapter == adapters_.contains(name)) continue;
     const bool is_given = base_.contains(name);
-    return "it lists `" + name + "` as " + (is_adapter ? "an adapter" : "a base model") + ", " +
-           (is_given
-                ? "model.served_names gives that name to the base model"
-                : std::string("most workers as ") + (is_adapter ? "a base model" : "an adapter")) +
-           ": give the name to one of them on all engines";
+    return "it lists `" + name + "` as " + (is_adapter ? "an adapter" : "a base model") + ", but " +
+           (is_given ? "model.served_names gives this name to the base model"
+                     : std::string("most workers list it as ") +
+                           (is_adapter ? "a base model" : "an adapter")) +
+           ": give the name the same meaning on all engines";
   }
   return {};
 }

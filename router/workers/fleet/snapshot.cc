@@ -30,8 +30,8 @@ Result<Done> check_serving(const FleetSnapshot& fleet) {
   std::string message = "0 of " + std::to_string(workers.size()) + " workers may take a request";
   if (!workers.empty()) {
     const Worker& first = *workers.front();
-    message +=
-        "; " + first.spec.name + " is " + std::string(name_of(first.state)) + ": " + first.reason;
+    message += ". Worker " + first.spec.name + " is " + std::string(name_of(first.state)) + ": " +
+               first.reason;
   }
   return Error{ErrorCode::Unavailable, Blame::Worker, true, std::move(message), {}, {}};
 }

@@ -124,9 +124,9 @@ std::string family_conflict(const Worker& worker) {
     const family::Family* owner = families::owner_of(model.owner);
     // An unknown owner may be any kind of server.
     if (owner == nullptr || owner == &families::family_of(worker.spec.family)) continue;
-    return "it says that it is " + std::string(owner->title()) +
-           ", configured is family=" + std::string(name_of(worker.spec.family)) +
-           ": write family=" + std::string(owner->name());
+    return "it reports that it is " + std::string(owner->title()) +
+           ", but this worker has family=" + std::string(name_of(worker.spec.family)) +
+           ": set family=" + std::string(owner->name());
   }
   return {};
 }
@@ -160,7 +160,7 @@ WorkerStatus judge_blocks(const Worker& worker, const Observations& seen,
   }
   if (worker.block_size.tokens() == 0) {
     return {WorkerState::Unverified,
-            "the engine does not tell its block size, and no event has come yet"};
+            "the engine does not report its block size, and no KV event has shown it yet"};
   }
   std::string unlike = reason_unlike_most(worker.block_size, common_block_size);
   if (!unlike.empty()) return {WorkerState::Excluded, std::move(unlike)};
@@ -198,7 +198,7 @@ WorkerStatus judge(const Worker& worker, const Observations& seen,
   // A worker that drains is shown as draining, even if it is suspect.
   if (worker.spec.drain) return {WorkerState::Draining, "drain=true: takes no new requests"};
   if (is_drained_by_agent(worker)) {
-    return {WorkerState::Draining, "its agent was told to drain it: takes no new requests"};
+    return {WorkerState::Draining, "its agent was asked to drain it: takes no new requests"};
   }
   if (seen.is_asleep) {
     return {WorkerState::Draining, "it sleeps (/is_sleeping): takes no requests until it is woken"};
@@ -208,7 +208,8 @@ WorkerStatus judge(const Worker& worker, const Observations& seen,
   WorkerStatus status = judge_blocks(worker, seen, common_block_size);
   // It is routed only because most workers are slow too.
   if (seen.is_silent || seen.is_suspect) {
-    status.reason = joined(status.reason, seen.failure + ", as with most workers: it stays routed");
+    status.reason = joined(status.reason,
+                           seen.failure + ": still gets requests, because most workers are slow");
   }
   status.reason = joined(status.reason, seen.refused_calls);
   return status;

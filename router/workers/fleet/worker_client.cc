@@ -49,7 +49,7 @@ Error reason_of(const http::Exchange& exchange, Error error) {
   if (error.code == ErrorCode::Timeout) return no_answer_in_time();
   switch (exchange.failure()) {
     case Failure::Connect:
-      return unavailable("the host is not known or not reachable");
+      return unavailable("the host is unknown or unreachable");
     case Failure::NoAnswer:
     case Failure::BrokenOff:
       return unavailable("connection broke off");

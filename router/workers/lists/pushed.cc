@@ -31,7 +31,7 @@ Result<Done> check_members(const json::Value& object, const std::set<std::string
     if (!known.contains(name)) return refused("unknown member " + json::to_quoted(name), name);
     // With two values for one name, it is not clear which one counts.
     if (!seen.insert(member.name()).second) {
-      return refused("member " + json::to_quoted(name) + " is there twice", name);
+      return refused("member " + json::to_quoted(name) + " occurs twice", name);
     }
   }
   return Done{};
@@ -52,8 +52,8 @@ Result<WorkerSpec> read_worker(const json::Value& value) {
     // A named refusal instead of "unknown member": the reader learns where the key belongs.
     if (member.name() == "api_key_file") {
       return refused(
-          "api_key_file: a push names no files of this machine; give it to a worker of the same "
-          "host and port in the router's own configuration",
+          "api_key_file: a push must not name a file of this machine. Set it in the router's own "
+          "configuration, at a worker with the same host and port",
           {});
     }
     auto text = field_text(member);
@@ -97,7 +97,7 @@ Result<PushedWorkers> parse_pushed_workers(std::string body) {
   const auto document = SL_TRY(json::Document::parse(std::move(body), {kDepthMax, kValuesMax}));
   const json::Value root = document.root();
   if (!root.is(json::Kind::Object)) {
-    return refused("the body must be {\"revision\", \"generation\", \"workers\"}", {});
+    return refused("the body must be a JSON object with revision, generation and workers", {});
   }
   SL_TRY(check_members(root, {"revision", "generation", "workers"}));
   const auto revision = root.find("revision");
@@ -107,7 +107,7 @@ Result<PushedWorkers> parse_pushed_workers(std::string body) {
   }
   const auto generation = root.find("generation");
   if (!generation || !generation->integer() || *generation->integer() < 1) {
-    return refused("generation: must be a whole number from 1 on", "generation");
+    return refused("generation: must be a whole number of at least 1", "generation");
   }
   const auto workers = root.find("workers");
   if (!workers || !workers->is(json::Kind::Array)) {

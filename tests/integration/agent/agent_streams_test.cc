@@ -158,7 +158,7 @@ TEST(AgentStreams, NamesAServerWhoseLimitIsTooSmall) {
   Agent agent(server, 7);
   const auto names_it = [&] {
     const auto checked = agent.streams->check();
-    return !checked.ok() && checked.error().message.find("messages of 1024 bytes") < 100;
+    return !checked.ok() && checked.error().message.find("messages of at most 1024 bytes") < 100;
   };
   EXPECT_TRUE(eventually(names_it));
 }

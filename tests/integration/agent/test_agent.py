@@ -18,7 +18,7 @@ from truth import Judge
 
 BLOCK = 16
 CACHE_BLOCKS = 256
-ENDED = "it said that it ends"
+ENDED = "it announced its end"
 QUICK = ["--fleet-probe-interval", "200ms"]
 TOKEN = "a-token-of-who-may-drain"
 
@@ -173,7 +173,7 @@ def test_restarted_agent_without_replay_starts_empty_and_reports_it(build, logs)
         agent.start()
         scene.wait_until(lambda: scene.rank_at_agent()["epoch"] is not None)
         assert scene.rank_at_agent()["blocks"] == 0
-        told = "stored before are unknown"
+        told = "no replay endpoint: blocks from before"
 
         # Connected is not yet subscribed. Events published in between are missed too.
         def heard():
@@ -290,7 +290,7 @@ def test_the_drain_command_waits_until_nothing_runs(build, logs):
 
 @pytest.mark.parametrize("flags,missing", [
     ([], "--token-file"), (["--token-file", "/nowhere"], "/nowhere"),
-    (["--token-file", "/nowhere", "--admin", "http://a:1,http://b:1"], "one admin port")])
+    (["--token-file", "/nowhere", "--admin", "http://a:1,http://b:1"], "must name one admin port")])
 def test_drain_command_names_a_missing_or_wrong_flag(build, flags, missing):
     done = subprocess.run([build / "bin/sightline", "drain", *flags], capture_output=True,
                           text=True, timeout=30 * SLOWDOWN, check=False)
@@ -408,7 +408,7 @@ def test_router_follows_a_worker_that_returns_to_its_agent(build, logs):
 @pytest.mark.parametrize("flags,missing", [
     (["--model-path", "x", "--worker", "url=http://127.0.0.1:1"], "nats.urls is not set"),
     (["--nats", "nats://127.0.0.1", "--worker", "url=http://127.0.0.1:1"], "model.path is not set"),
-    (["--nats", "nats://127.0.0.1", "--model-path", "x"], "there is no worker"),
+    (["--nats", "nats://127.0.0.1", "--model-path", "x"], "no worker is configured"),
     (["--nats", "nats://127.0.0.1", "--port", "8000"], "--port"),
 ])
 def test_agent_refuses_missing_and_foreign_settings(build, flags, missing):

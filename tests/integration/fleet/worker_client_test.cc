@@ -171,7 +171,7 @@ TEST(WorkerClient, AnUnknownHostIsNoRefusal) {
   const Probe probe = probe_of(client, {"no-such-host.invalid", 8000});
   ASSERT_FALSE(probe.health.ok());
   EXPECT_FALSE(probe.refused);
-  EXPECT_EQ(probe.health.error().message, "the host is not known or not reachable");
+  EXPECT_EQ(probe.health.error().message, "the host is unknown or unreachable");
 }
 
 TEST(WorkerClient, RefusesAnAnswerBeyondTheLimit) {

@@ -250,7 +250,7 @@ TEST(FollowedFeeds, StreamsAreUnverifiedWithoutNatsAndRecover) {
   agent.remove(2);
   agent.store({4, 5});
   ASSERT_TRUE(eventually([&] { return !router.is_verified(kFirst); }));
-  EXPECT_EQ(router.reason(kFirst), "NATS cannot be reached: what its agent tells is not heard");
+  EXPECT_EQ(router.reason(kFirst), "NATS cannot be reached: messages of its agent do not arrive");
   server.start();
   EXPECT_TRUE(router.comes_to_hold(kFirst, agent)) << router.reason(kFirst);
 }
@@ -266,7 +266,7 @@ TEST(FollowedFeeds, AFrozenAgentExpiresAndIsFollowedAgainAfterwards) {
   agent.freeze();
   // At first the reason may be that its answers are late.
   ASSERT_TRUE(eventually([&] {
-    return router.reason(kFirst).starts_with("its agent agent-11 is dead since ");
+    return router.reason(kFirst).starts_with("its agent agent-11 has been dead since ");
   })) << router.reason(kFirst);
   EXPECT_FALSE(router.is_verified(kFirst));
   EXPECT_EQ(router.held(kFirst), agent.blocks()) << "it may go on";

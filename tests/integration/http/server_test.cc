@@ -438,7 +438,7 @@ TEST_F(ServerTest, DoesNotShareAPortWithAnotherServer) {
                                      [](Request&, ResponseWriter&) -> Task<void> { co_return; });
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, ErrorCode::Unavailable);
-  EXPECT_NE(second.error().message.find("choose another"), std::string::npos);
+  EXPECT_NE(second.error().message.find("Choose another"), std::string::npos);
 }
 
 TEST_F(ServerTest, LetsTheOwnerShapeItsRefusals) {

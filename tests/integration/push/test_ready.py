@@ -22,7 +22,7 @@ def test_ready_router_names_the_source_of_its_workers(build, logs):
     with Stack(build, engines=2, logs=logs) as stack:
         stack.wait_until(lambda: ready(stack)[0] == 200)
         checks = ready(stack)[1]
-        assert checks["workers"] == "2 of flags, environment and file"
+        assert checks["workers"] == "2 from flags, environment and file"
         assert checks["learnt"] == ""
         assert all(worker["ready"] for worker in stack.worker_states())
         assert "sightline_learnt 1\n" in stack.router_metrics()
@@ -41,7 +41,8 @@ def test_router_waits_for_missing_events_until_ready_timeout(build, logs):
             assert stack.get(stack.admin_port, "/readyz?exclude=learnt")[0] == 200
             stack.wait_until(lambda: ready(stack)[0] == 200)
             note = ready(stack)[1]["learnt"]
-            assert note.startswith("not all, its 3 s (--ready-timeout) are over: 1 of 1 workers;")
+            assert note.startswith("incomplete after 3 s (--ready-timeout): 1 of 1 workers are "
+                                   "pending, first")
 
 
 def test_router_waits_for_a_dead_replay_until_ready_timeout(build, logs, tokens):

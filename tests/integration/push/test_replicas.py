@@ -98,7 +98,7 @@ def test_replicas_agree_on_the_newest_list_after_nats_returns(build, logs, nats,
         for router in (first, second):
             router.wait_until(lambda r=router: r.router_count(
                 'sightline_pushes_total{what="peers",result="forked"}') > 0, seconds=30)
-            router.wait_until(lambda r=router: "another list of workers of the same generation"
+            router.wait_until(lambda r=router: "another worker list of the same generation"
                               in r.router.log())
         assert put(first, pushed(5, deployment.workers))[0] == 200
         second.wait_until(lambda: state(second) == ("peers", 5, ["a", "b", "c"]), seconds=20)

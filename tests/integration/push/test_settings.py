@@ -42,7 +42,7 @@ def test_router_rejects_a_push_with_one_wrong_setting(build, logs, tokens):
                        router_flags=flags(tokens, "--media-images-max", "7")) as stack:
         before = settings_of(stack)
         for wrong, part in (({"routing.overlap_credit": 11}, "0..10"),
-                            ({"server.port": 1}, "server.port may not change"),
+                            ({"server.port": 1}, "server.port cannot change"),
                             ({"identity.key_file": "/etc/hostname"}, "files of this machine"),
                             ({"media.allow_private_addresses": True}, "network of this machine"),
                             ({"workers": "url=http://h:1"}, "PUT /v1/workers"),

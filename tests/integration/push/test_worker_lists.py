@@ -26,7 +26,7 @@ def test_push_answers_with_the_difference_or_the_held_list(build, logs, tokens):
 
         status, again = put(stack, pushed(3, [first]))
         assert (status, again["verdict"]) == (200, "same")
-        for body, part in ((pushed(2, [second]), "later generation is held: 3"),
+        for body, part in ((pushed(2, [second]), "later generation: 3"),
                            (pushed(3, [second]), "another list of generation 3"),
                            (pushed(9, [second], "r2"), "another revision")):
             status, answer = put(stack, body)
@@ -113,7 +113,7 @@ def test_router_rejects_a_malformed_list_and_names_the_error(build, logs, tokens
         cases = [(pushed(1, [good, {**good, "name": name}]), 400, "workers[1]")
                  for name in ("a/../b", "x" * 64, "tab\there", "w*", ".>", "ü", "", "nul\0")]
         cases += [
-            (pushed(1, [{**good, "api_key_file": "/etc/hostname"}]), 400, "names no files"),
+            (pushed(1, [{**good, "api_key_file": "/etc/hostname"}]), 400, "must not name a file"),
             (pushed(1, [{**good, "url": "http://[::1"}]), 400, "workers[0]"),
             (pushed(1, [{**good, "typo": 1}]), 400, "workers[0]"),
             (pushed(0, [good]), 400, "generation"),
@@ -159,7 +159,7 @@ def test_file_changes_after_a_push_change_no_worker(build, logs, tokens, tmp_pat
             write(workers)
             stack.wait_until(lambda: reloads(stack, "outranked") == turn)
         assert names(stack) == ["c"]
-        assert stack.router.log().count("its workers are not taken") == 2
+        assert stack.router.log().count("its workers are ignored") == 2
 
 
 def test_pushed_worker_gets_its_key_from_the_file_by_url(build, logs, tokens, tmp_path):
@@ -190,7 +190,7 @@ def test_router_without_workers_waits_for_a_push(build, logs, tokens):
         stack.workers = []
         stack.start_router()
         status, text = stack.get(stack.admin_port, "/readyz?verbose")
-        assert status == 503 and b"[-] workers: no list of workers: there is none" in text
+        assert status == 503 and b"[-] workers: no worker list: flags, environment and file" in text
         assert put(stack, pushed(1, workers))[0] == 200
         stack.wait_until(lambda: stack.get(stack.admin_port, "/readyz")[0] == 200)
         text = stack.get(stack.admin_port, "/readyz?verbose")[1].decode()

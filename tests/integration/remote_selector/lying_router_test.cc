@@ -120,7 +120,7 @@ class ARouterThatLies : public AFrontend {
 
 TEST_F(ARouterThatLies, GarbageIsSkipped) {
   const LyingRouter liar([](const auto&) { return json_of(200, "{\"worker\":["); });
-  expect_passed_over(liar, "answers what is no selection");
+  expect_passed_over(liar, "sent an invalid selection");
 }
 
 TEST_F(ARouterThatLies, ASelectionUnderAnotherNameIsSkipped) {
@@ -167,10 +167,10 @@ TEST_F(ARouterThatLies, AnotherKindOfServerIsSkipped) {
 
 TEST_F(ARouterThatLies, OtherKeysAreNamedAndNothingIsBooked) {
   const LyingRouter liar([](const auto&) {
-    return json_of(409, R"({"error":{"message":"the keys are of blocks of 16 tokens, the workers )"
-                        R"(have blocks of 32"}})");
+    return json_of(409, R"({"error":{"message":"the keys are for blocks of 16 tokens, but the )"
+                        R"(workers have blocks of 32"}})");
   });
-  expect_passed_over(liar, "the workers have blocks of 32; try again shortly",
+  expect_passed_over(liar, "the workers have blocks of 32. Try again shortly",
                      ErrorCode::OutOfDate);
   EXPECT_NE(metrics.scrape().find(R"(sightline_selection_mismatches_total{difference="told"})"),
             std::string::npos)

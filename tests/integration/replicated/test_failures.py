@@ -127,7 +127,7 @@ def test_routers_drop_a_killed_agent_and_follow_its_successor(deployment):
     view = views_of(deployment)[0]
     epoch = stream(view)["epoch"]
     deployment.agents[0].kill()
-    took = wait_for_state(view, "w0", is_unverified("its agent agent0 is dead since "))
+    took = wait_for_state(view, "w0", is_unverified("its agent agent0 has been dead since "))
     assert took < (STALE_S + LATE_S) * SLOWDOWN
     assert view.worker_states()[1]["state"] == "ready"
     send_all(view, bodies(3))
@@ -142,7 +142,7 @@ def test_a_frozen_agent_becomes_stale_and_keeps_its_epoch(deployment):
     epoch = stream(view)["epoch"]
     deployment.agents[0].freeze()
     try:
-        took = wait_for_state(view, "w0", is_unverified("its agent agent0 is dead since "))
+        took = wait_for_state(view, "w0", is_unverified("its agent agent0 has been dead since "))
         assert STALE_S - EARLY_S < took < (STALE_S + LATE_S) * SLOWDOWN
         assert stream(view)["good_beat_ms"] >= STALE_S * 1000
         # The router predicts no reuse from its blocks.

@@ -85,7 +85,7 @@ def test_routers_report_different_identity_keys_and_refuse_messages(deployment, 
         series = 'sightline_replica_refused_total{worker="w0",reason="wrong-tag"}'
         assert metric(odd, series) > 0
         # A thread of its own writes the log.
-        odd.wait_until(lambda: "messages about a worker refused" in odd.router.log())
+        odd.wait_until(lambda: "refused messages about a worker" in odd.router.log())
         assert stream(view)["refused"] == refused, "no agent answers its requests"
     assert worker(view)["state"] == "ready"
 
@@ -167,7 +167,7 @@ def test_forged_messages_are_counted_by_reason_and_change_nothing(deployment, vi
         wait_until_equal(all_judges, 1)
         for reason, count in STRANGE.items():
             assert refused_count(view, reason) == counted[reason] + count
-        view.wait_until(lambda: "messages about a worker refused" in view.router.log())
+        view.wait_until(lambda: "refused messages about a worker" in view.router.log())
         refused = agent_count(deployment, "refused")
         assert refused >= 4, "the agent has counted them too"
 

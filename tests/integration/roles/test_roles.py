@@ -203,7 +203,7 @@ def test_frontend_without_routers_answers_503_within_a_second(build, logs):
         with parted.within(1):
             answer = post(parted.port, body("hello"))
         assert answer.status == 503
-        assert b"no router can be asked: connection refused" in answer.body
+        assert b"no router is available: connection refused" in answer.body
         status, why = parted.get(parted.admin_port, "/readyz?verbose")
         assert status == 503 and b"connection refused" in why
         parted.start_router(0)
@@ -319,7 +319,7 @@ def expect_refused_by_its_router(parted, *names):
     parted.wait_until(lambda: told(parted.get(parted.admin_port, "/readyz?verbose")))
     answer = post(parted.port, body("hello"))
     assert answer.status == 503, answer.body
-    assert b"no router can be asked" in answer.body
+    assert b"no router is available" in answer.body
     assert parted.in_flight(0) == 0 and not parted.has_chosen(0)
 
 
@@ -328,7 +328,7 @@ def test_frontend_with_another_identity_key_refuses_requests(build, logs, tmp_pa
     key.write_bytes(bytes(range(32)))
     with Parted(build, logs, routers=1,
                 frontend_flags=["--identity-key-file", key]) as parted:
-        expect_refused_by_its_router(parted, b"its block keys are of", b"those of this frontend")
+        expect_refused_by_its_router(parted, b"uses block keys of", b"but this frontend those of")
 
 
 def test_frontend_with_a_wrong_token_refuses_requests(build, logs, tmp_path):
@@ -337,7 +337,7 @@ def test_frontend_with_a_wrong_token_refuses_requests(build, logs, tmp_path):
     others.write_text("another-token-of-enough-bytes\n")
     with Parted(build, logs, routers=1, token_file=tokens,
                 frontend_flags=["--selection-token-file", others]) as parted:
-        parted.wait_until(lambda: b"refuses the token of this frontend (selection.token_file)"
+        parted.wait_until(lambda: b"rejected the token of this frontend (selection.token_file)"
                           in parted.get(parted.admin_port, "/readyz?verbose")[1])
         assert post(parted.port, body("hello")).status == 503
         metrics = parted.get(parted.admin_ports[0], "/metrics")[1]

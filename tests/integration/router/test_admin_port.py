@@ -91,14 +91,15 @@ def test_router_is_ready_while_a_worker_can_take_requests(build, logs):
     engine = FakeEngine("a", answer_ok)
     with engine, Stack(build, workers=[engine.worker], ready_states=("unverified",), logs=logs,
                        router_flags=["--fleet-probe-interval", "100ms"]) as stack:
-        known = ["[+] workers: 1 of flags, environment and file", "[+] learnt"]
+        known = ["[+] workers: 1 from flags, environment and file", "[+] learnt"]
         assert readiness(stack) == (
             200, ["[+] model", "[+] listening", "[+] engines", *known, "ready"])
         engine.close()
         stack.wait_until(lambda: stack.worker_states()[0]["state"] == "down")
         status, lines = readiness(stack)
         assert (status, lines[5]) == (503, "not ready")
-        assert lines[2].startswith("[-] engines: 0 of 1 workers may take a request; a is down: ")
+        engines = "[-] engines: 0 of 1 workers may take a request. Worker a is down: "
+        assert lines[2].startswith(engines)
         assert readiness(stack, "&exclude=engines") == (
             200, ["[+] model", "[+] listening", "[+] engines excluded", *known, "ready"])
         assert stack.get(stack.admin_port, "/healthz")[0] == 200

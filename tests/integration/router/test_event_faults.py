@@ -252,7 +252,7 @@ def test_the_only_engine_with_two_block_sizes_is_excluded(build, logs):
             traffic.send(0, prompts=10)
             stack.wait_until(lambda: state_of(stack, 0) == "excluded", seconds=5)
             told = stack.worker_states()[0]
-            assert "blocks of 8 tokens, earlier ones" in told["reason"] and told["blocks"] == 0
+            assert "blocks of 8 tokens, earlier events" in told["reason"] and told["blocks"] == 0
             assert predicted_and_found(stack, traffic.tokens(4 * BLOCK)) == (0, 0)
         order(stack, 0, "restart")
         stack.wait_until(lambda: restarted(stack, judge, 0))
@@ -272,7 +272,7 @@ def test_an_engine_with_two_block_sizes_is_excluded_beside_another(build, logs):
                 traffic.send(engine, prompts=10)
             stack.wait_until(lambda: state_of(stack, 1) == "excluded", seconds=5)
             told = stack.worker_states()[1]
-            assert "blocks of 8 tokens, earlier ones" in told["reason"] and told["blocks"] == 0
+            assert "blocks of 8 tokens, earlier events" in told["reason"] and told["blocks"] == 0
             assert not judge.claim(1).counts and state_of(stack, 0) == "ready"
             wait_for_equality(stack, judge, 0)
         stack.wait_until(lambda: 'sightline_block_size_mismatch_total{worker="w1"} 1'
@@ -317,7 +317,8 @@ def test_late_router_without_replay_claims_only_new_blocks(build, logs):
             learning.send(0, prompts=30)
             stack.wait_until(lambda: learnt(judge, known_before))
             worker = stack.worker_states()[0]
-            reason = "joined late and has no replay endpoint: blocks stored before are unknown"
+            reason = ("no replay endpoint: blocks from before the router connected, or from lost "
+                      "events, are unknown")
             assert (worker["state"], worker["reason"]) == ("ready", reason)
             assert worker["ranks"][0]["reason"] == reason
         ask(stack, 0, "POST", "/reset_prefix_cache")
@@ -333,7 +334,7 @@ def test_worker_with_a_dead_replay_endpoint_counts_and_reports_it(build, logs):
         stack.workers[0]["replay"] = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
         Traffic(stack).send(0, prompts=20)
         stack.start_router()
-        reason = "its replay endpoint gives no answer: blocks stored before are unknown"
+        reason = "its replay endpoint does not answer: earlier blocks are unknown"
         stack.wait_until(lambda: stack.worker_states()[0]["reason"] == reason)
         assert stack.worker_states()[0]["state"] == "ready"
         known_before = judge.truth(0).blocks

@@ -159,7 +159,7 @@ def test_sighup_reloads_the_configuration_file(build, logs):
         with Stack(build, workers=[], logs=logs,
                    ready_states=("unverified",), router_prefix=HEARS_HANGUPS,
                    router_flags=["--config", file]) as stack:
-            hangup_until(stack, lambda: "it is as it was" in stack.router.log())
+            hangup_until(stack, lambda: "it is unchanged" in stack.router.log())
             write(b)
             assert [w["name"] for w in stack.worker_states()] == ["a"]
             hangup_until(stack, lambda: [w["name"] for w in stack.worker_states()] == ["b"])

@@ -266,7 +266,7 @@ def test_router_excludes_a_worker_with_a_wrong_number_of_ranks(build, logs):
     with Stack(build, engines=1, engine_flags=ENGINE_FLAGS, worker_extra=",dp=3",
                ready_states=("excluded",), logs=logs) as stack:
         worker = stack.worker_states()[0]
-        assert "2 data-parallel ranks, configured is dp=3" in worker["reason"]
+        assert "2 data-parallel ranks, but this worker has dp=3" in worker["reason"]
         assert 'sightline_rank_mismatch_total{worker="w0"} 1\n' in stack.router_metrics()
         answers = send_all(stack, [picture_body(png(224, 224, seed=1))] * 4, parallel=1)
         assert all(a.overlap[0] == 0 and rank_of(a) is None for a in answers)

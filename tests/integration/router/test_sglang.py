@@ -67,7 +67,7 @@ def test_an_engine_of_another_family_is_routed_without_overlap(build, logs, engi
     with stack_of(build, logs, engine, worker=worker, ready_states=("excluded",)) as stack:
         view = stack.worker_states()[0]
         assert view["state"] == "excluded"
-        assert "it says that it is SGLang" in view["reason"]
+        assert "it reports that it is SGLang" in view["reason"]
         assert "family=sglang" in view["reason"]
         answer = post(stack.port, engine.exchanges[0]["request_body"].encode())
         assert (answer.status, answer.overlap[0]) == (200, 0)

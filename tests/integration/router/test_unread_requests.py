@@ -135,7 +135,7 @@ def ask(port, target, body):
     ("/v1/x/../chat/completions", 400, "dot segment"),
     ("/v1//chat/completions", 400, "empty segment"),
     ("/v1/chat/completions#x", 400, "fragment"),
-    ("/v1/chat/completions/", 404, "leave out the slash"),
+    ("/v1/chat/completions/", 404, "Remove the slash"),
     ("/v1/chat/completions/batch", 404, "batches"),
     ("/v1/Chat/Completions", 404, "not supported"),
     ("/v1/completions/render", 404, "not supported"),

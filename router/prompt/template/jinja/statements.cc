@@ -29,7 +29,7 @@ Result<std::string> Evaluator::run(const Syntax& syntax) {
 Result<Done> Evaluator::check_limits(std::uint32_t line) const {
   if (!meter_.is_exhausted()) return Done{};
   return error_at(line, ErrorCode::TooLarge,
-                  "the chat template takes more than " + std::to_string(options_.steps_max) +
+                  "the chat template needs more than " + std::to_string(options_.steps_max) +
                       " steps for this request");
 }
 

@@ -38,7 +38,7 @@ TEST(AgentSettings, WithoutAModelOrAWorkerTheErrorIsThatOfARouter) {
   EXPECT_EQ(refusal_of(settings).find("model.path is not set"), 0U);
   settings = complete();
   settings.workers.clear();
-  EXPECT_EQ(refusal_of(settings).find("there is no worker"), 0U);
+  EXPECT_EQ(refusal_of(settings).find("no worker is configured"), 0U);
   EXPECT_EQ(refusal_of(settings, true), "");
 }
 

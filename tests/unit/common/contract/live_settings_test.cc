@@ -56,10 +56,10 @@ TEST(LiveSettings, APushIsRefusedAsAWholeAndNamesEveryProblem) {
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().code, ErrorCode::InvalidArgument);
   for (const char* part :
-       {"nothing was changed", "routing.policy: 'sometimes'", "server.port may not change",
-        "\"routing.polcy\" is no setting (did you mean 'routing.policy'?)",
-        "identity.key_file may not change while the process runs: who pushes may not name files",
-        "media.allow_private_addresses may not change", "PUT /v1/workers",
+       {"nothing was changed", "routing.policy: 'sometimes'", "server.port cannot change",
+        "\"routing.polcy\" is not a setting (did you mean 'routing.policy'?)",
+        "identity.key_file cannot change while the process runs: a push must not name files",
+        "media.allow_private_addresses cannot change", "PUT /v1/workers",
         "routing.host_credit: must be a string"}) {
     EXPECT_NE(wrong.error().message.find(part), std::string::npos) << part << "\n"
                                                                    << wrong.error().message;

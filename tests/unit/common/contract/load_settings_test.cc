@@ -118,10 +118,10 @@ TEST(LoadSettings, InvalidFileWorkerIsLeftOutWithAnError) {
   EXPECT_EQ(
       outcome.loaded.left_out,
       (std::vector<std::string>{
-          "workers (router.yaml:3): unknown worker field 'uri' (did you mean 'url'?); a worker "
+          "workers (router.yaml:3): unknown worker field 'uri' (did you mean 'url'?). A worker "
           "has name, url, family, events, replay, dp, block_size, copies, drain, agent, "
           "api_key_file",
-          "workers (router.yaml:6): the worker name 'c' is there twice"}));
+          "workers (router.yaml:6): the worker name 'c' is given twice"}));
 }
 
 TEST(LoadSettings, AStrongerSourceReplacesAList) {
@@ -175,25 +175,25 @@ const std::vector<ErrorCase> kValueErrors = {
      "media.allow_private_addresses (router.yaml:2): 'yes' is neither true nor false"},
     {"time without a unit",
      {{"--idle-timeout", "5"}, {}, ""},
-     "server.idle_timeout (flag --idle-timeout): '5' is not a time in 100ms..1h; write it with "
+     "server.idle_timeout (flag --idle-timeout): '5' is not a time in 100ms..1h. Write it with "
      "its unit: 250ms, 5s, 2m, 1h"},
     {"size that overflows",
      {{"--body-bytes-max", "99999999999999GiB"}, {}, ""},
      "server.body_bytes_max (flag --body-bytes-max): '99999999999999GiB' is not a size in "
-     "1KiB..4GiB; write bytes, or KiB, MiB, GiB: 4096, 20MiB"},
+     "1KiB..4GiB. Write bytes, or KiB, MiB, GiB: 4096, 20MiB"},
     {"not a finite number",
      {{"--routing-disk-credit", "nan"}, {}, ""},
      "routing.disk_credit (flag --routing-disk-credit): 'nan' is not a number in 0..10"},
     {"no such choice",
      {{"--routing-policy", "round_robin"}, {}, ""},
      "routing.policy (flag --routing-policy): 'round_robin' (did you mean 'round-robin'?) is "
-     "none of kv, round-robin, random, least-loaded"},
+     "not one of kv, round-robin, random, least-loaded"},
     {"unknown flag",
      {{"--worker-url", "http://x"}, {}, ""},
-     "unknown flag --worker-url (did you mean '--worker'?); --help lists all of them"},
+     "unknown flag --worker-url (did you mean '--worker'?). --help lists all flags"},
     {"near flag",
      {{"--admin-prot", "1"}, {}, ""},
-     "unknown flag --admin-prot (did you mean '--admin-port'?); --help lists all of them"},
+     "unknown flag --admin-prot (did you mean '--admin-port'?). --help lists all flags"},
     {"flag without value", {{"--port", "--host", "h"}, {}, ""}, "--port needs a value: --port N"},
     {"stray word",
      {{"serve"}, {}, ""},
@@ -220,7 +220,7 @@ const std::vector<ErrorCase> kFileErrors = {
      "router.yaml:1: workers is a list: start each entry with '- '"},
     {"same name twice in a source",
      {{"--worker", "url=http://a:1", "--worker", "url=http://a:1/"}, {}, ""},
-     "workers (flag --worker): the worker name 'worker-dbbd3e69' is there twice"},
+     "workers (flag --worker): the worker name 'worker-dbbd3e69' is given twice"},
 };
 
 TEST(LoadSettings, ErrorsNameSettingSourceAndAllowedValues) {

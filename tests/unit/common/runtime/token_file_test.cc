@@ -39,11 +39,11 @@ TEST(Tokens, RefusesAnInvalidTokenByLineWithoutShowingIt) {
   } cases[] = {
       {"", "holds no token"},
       {"\n\r\n", "holds no token"},
-      {kOne + "\nshort-secret", "line 2: a token has 16 to 512 characters"},
-      {std::string(kTokenBytesMax + 1, 's'), "line 1: a token has 16 to 512 characters"},
-      {"with blanks secret!", "line 1: a token is of visible ASCII"},
-      {std::string("with-zero\0secret!!", 18), "line 1: a token is of visible ASCII"},
-      {"with-\xc3\xa9-secret!!!!", "line 1: a token is of visible ASCII"},
+      {kOne + "\nshort-secret", "line 2: a token must have 16 to 512 characters"},
+      {std::string(kTokenBytesMax + 1, 's'), "line 1: a token must have 16 to 512 characters"},
+      {"with blanks secret!", "line 1: a token must consist of visible ASCII"},
+      {std::string("with-zero\0secret!!", 18), "line 1: a token must consist of visible ASCII"},
+      {"with-\xc3\xa9-secret!!!!", "line 1: a token must consist of visible ASCII"},
   };
   for (const auto& [content, want] : cases) {
     const auto tokens = parse_tokens(content);
@@ -115,7 +115,7 @@ TEST_F(TokenFileTest, CannotBeOpenedWithoutATokenAndSaysWhy) {
   EXPECT_EQ(why(), path_ + " is longer than 8224 bytes");
   std::filesystem::remove(path_);
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  EXPECT_EQ(why(), path_ + " is no regular file");
+  EXPECT_EQ(why(), path_ + " is not a regular file");
 }
 
 TEST_F(TokenFileTest, AdmitsByWhatTheFileSaysASecondLaterAtMost) {
@@ -150,7 +150,7 @@ TEST_F(TokenFileTest, ReadsASmallFileUpToItsLimit) {
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(*whole, std::string(5000, 'a'));
   EXPECT_FALSE(read_small_file(path_, 4999).ok());
-  EXPECT_EQ(read_small_file(testing::TempDir(), 10).error().message, "is no regular file");
+  EXPECT_EQ(read_small_file(testing::TempDir(), 10).error().message, "is not a regular file");
   write("");
   EXPECT_EQ(*read_small_file(path_, 0), "");
 }

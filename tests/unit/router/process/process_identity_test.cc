@@ -41,7 +41,7 @@ TEST(Identity, IsReadFromRegularFilesAlone) {
   for (const std::string& path : {pipe.string(), std::string("/dev/zero")}) {
     const auto key = load_identity({path});
     ASSERT_FALSE(key.ok()) << path;
-    EXPECT_EQ(key.error().message, "--identity-key-file " + path + " is no regular file");
+    EXPECT_EQ(key.error().message, "--identity-key-file " + path + " is not a regular file");
   }
   std::filesystem::remove(pipe);
 }

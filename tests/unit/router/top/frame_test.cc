@@ -45,7 +45,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 TEST(Frame, ShowsRoutersAndWorkersAtOneLook) {
   auto late = worker("w2", "unverified", 1);
-  late.reason = "no digest of its agent was equal yet";
+  late.reason = "its blocks are not yet compared with its agent's digest";
   late.lag_ms.reset();
   auto fresh = worker("w0", "ready", 9);
   fresh.digest_age_ms = 412;
@@ -72,7 +72,7 @@ WORKER                 STATE      READY   LOAD    RUN+WAIT  BLOCKS    LAG DIGEST
 w2                     unverified   1/2      4         6+0   31.3k    9ms      -
 w0                     ready        2/2     18        18+2   31.3k   27ms  412ms
 w1                     ready        2/2      8         8+1   31.3k   12ms  61.0s
-w2: no digest of its agent was equal yet
+w2: its blocks are not yet compared with its agent's digest
 
 
 

@@ -61,7 +61,7 @@ TEST(Fault, GarbageTargetsEventsByDefault) {
 
 TEST(Fault, RefusalNamesFieldAndAllowedValues) {
   EXPECT_EQ(refusal_of("p=1"), "fault: kind is missing");
-  EXPECT_NE(refusal_of("kind=flood").find("known are drop, duplicate"), std::string::npos);
+  EXPECT_NE(refusal_of("kind=flood").find("Known kinds: drop, duplicate"), std::string::npos);
   EXPECT_EQ(refusal_of("kind=drop,p=1.5"), "fault: p must be within 0 … 1");
   EXPECT_EQ(refusal_of("kind=drop,p=nan"), "fault: p must be within 0 … 1");
   EXPECT_EQ(refusal_of("kind=drop,ms=-1"), "fault: ms must be a whole number up to 600000");

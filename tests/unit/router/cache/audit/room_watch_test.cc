@@ -61,8 +61,8 @@ TEST_F(RoomWatchTest, RefusedBlocksAreNamedAndRequestedWithRoom) {
   index.store(kB, Tier::Gpu, chain(1'000, 100));
   look();
   EXPECT_EQ(watch.lack_of(kB),
-            "the index is full: not all of its blocks are known; they are asked for again when "
-            "there is room");
+            "the index is full: some of its blocks are missing. The router requests them again "
+            "when the index has room");
   EXPECT_TRUE(has("index_lacked_blocks{worker=\"b\"} 40"));
   EXPECT_TRUE(asked.empty()) << "there is no room yet";
   index.remove(kA, Tier::Gpu, chain(0, 9));
@@ -104,8 +104,8 @@ TEST_F(RoomWatchTest, WhoGivesWayIsNamedAndCounted) {
   EXPECT_EQ(index.blocks(kA), 100U);
   look();
   EXPECT_EQ(watch.lack_of(kB),
-            "more blocks were announced of it than its bound while the index was full: all were "
-            "dropped, and what is beyond its bound is not taken");
+            "it had more blocks than its bound while the index was full: all were dropped, and "
+            "blocks beyond the bound are not stored");
   EXPECT_TRUE(has("index_gave_way_total{worker=\"b\"} 1"));
 }
 
@@ -115,7 +115,8 @@ TEST_F(RoomWatchTest, OverfullEngineIsNamedAtTheSecondLook) {
   look();
   EXPECT_EQ(watch.lack_of(kA), "");
   look();
-  EXPECT_EQ(watch.lack_of(kA), "more blocks are announced of it than its engine has (gpu_blocks)");
+  EXPECT_EQ(watch.lack_of(kA),
+            "its KV events announced more blocks than its engine has (gpu_blocks)");
   facts.upper_bound = true;
   look();
   EXPECT_EQ(watch.lack_of(kA), "") << "its claims are an upper bound by its nature";
@@ -125,7 +126,7 @@ TEST_F(RoomWatchTest, WhatIsNotRememberedElsewhereIsNamed) {
   facts.missing.no_room = true;
   look();
   EXPECT_EQ(watch.lack_of(kA),
-            "more blocks were announced of it than are remembered: not all are known");
+            "it announced more blocks than the router or its agent can keep: some are missing");
 }
 
 }  // namespace

@@ -59,12 +59,14 @@ TEST(LearntCheck, WaitsForReplayUntilTheTimeout) {
   const auto early = check.look(slow.fleet, slow.list, Instant{} + seconds(5));
   ASSERT_FALSE(early.ok());
   EXPECT_EQ(early.error().message,
-            "1 of 2 workers; b: replaying events; it is waited for, 30 s more at most");
+            "1 of 2 workers are pending, first b: replaying events. The router waits at most 30 "
+            "s more");
   EXPECT_FALSE(check.look(slow.fleet, slow.list, Instant{} + seconds(34)).ok());
   const auto late = check.look(slow.fleet, slow.list, Instant{} + seconds(35));
   ASSERT_TRUE(late.ok());
   EXPECT_EQ(*late,
-            "not all, its 30 s (--ready-timeout) are over: 1 of 2 workers; b: replaying events");
+            "incomplete after 30 s (--ready-timeout): 1 of 2 workers are pending, first b: "
+            "replaying events");
 }
 
 TEST(LearntCheck, WaitsUntilTheFleetTakesTheList) {
@@ -74,7 +76,7 @@ TEST(LearntCheck, WaitsUntilTheFleetTakesTheList) {
   next.list.workers.push_back(*contract::parse_worker("url=http://h:1"));
   const auto looked = check.look(next.fleet, next.list, Instant{});
   ASSERT_FALSE(looked.ok());
-  EXPECT_NE(looked.error().message.find("is being taken over"), std::string::npos);
+  EXPECT_NE(looked.error().message.find("is not applied yet"), std::string::npos);
 }
 
 TEST(LearntCheck, WaitsForUnaskedWorkersButNotForDownOnes) {

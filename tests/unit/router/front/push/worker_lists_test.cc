@@ -70,9 +70,9 @@ TEST_F(WorkerListsTest, OtherVerdictsKeepAndNameTheHeldList) {
     std::string counted;
   } cases[] = {
       {body_of(3, kA), 200, R"({"verdict":"same")", "same"},
-      {body_of(2, kAb), 409, "a list of a later generation is held: 3", "older"},
-      {body_of(3, kAb), 409, "another list of generation 3 is held", "forked"},
-      {body_of(9, kAb, "r2"), 409, "of another revision", "other-revision"},
+      {body_of(2, kAb), 409, "this router has a list of a later generation: 3", "older"},
+      {body_of(3, kAb), 409, "this router has another list of generation 3", "forked"},
+      {body_of(9, kAb, "r2"), 409, "has another revision than", "other-revision"},
       {"{", 400, "error", "malformed"},
       {std::string(lists::kPushBytesMax + 1, ' '), 413, "more than", "malformed"},
       {body_of(4, R"([{"name":"a/b","url":"http://h:1"}])"), 400, "workers[0]", "malformed"},
@@ -120,17 +120,17 @@ TEST_F(WorkerListsTest, FileCountsOnlyAfterThePeers) {
   lists.boot_without_peers();
   ASSERT_EQ(handed_over.size(), 1U);
   EXPECT_EQ(handed_over[0][0].name, "y");
-  EXPECT_EQ(*lists.check(), "1 of flags, environment and file");
+  EXPECT_EQ(*lists.check(), "1 from flags, environment and file");
 }
 
 TEST_F(WorkerListsTest, EmptyFileIsAListButMissingFileIsNot) {
   lists.boot(std::nullopt, false);
-  EXPECT_NE(lists.check().error().message.find("none was pushed"), std::string::npos);
+  EXPECT_NE(lists.check().error().message.find("no list was pushed"), std::string::npos);
   lists.boot(std::nullopt, true);
   lists.boot_without_peers();
   EXPECT_FALSE(lists.check().ok());
   lists.boot(Workers{}, false);
-  EXPECT_EQ(*lists.check(), "0 of flags, environment and file");
+  EXPECT_EQ(*lists.check(), "0 from flags, environment and file");
 }
 
 TEST_F(WorkerListsTest, PeerListReplacesTheFileUntilALaterPush) {

@@ -75,12 +75,12 @@ TEST(RouterTable, UnreadyRouterComesLastAndItsModelsDoNotCount) {
   table.set(addresses(2));
   const auto order = table.order();
   auto word = told("k", 16);
-  word.not_ready = "there is no list of workers yet";
+  word.not_ready = "there is no worker list yet";
   table.answered(order[0].id, word);
   EXPECT_EQ(table.served(), nullptr);
   const auto checked = table.check(RouterTable::Names::Yes);
   ASSERT_FALSE(checked.ok());
-  EXPECT_NE(checked.error().message.find("no list of workers"), std::string::npos);
+  EXPECT_NE(checked.error().message.find("no worker list"), std::string::npos);
   table.answered(order[1].id, told("k", 32));
   EXPECT_EQ(table.order()[0].id, order[1].id);
   EXPECT_EQ(table.order()[1].id, order[0].id);

@@ -453,15 +453,15 @@ TEST_F(SelectionOverHttp, LaterAttemptEndsEarlierOneOnOtherRouters) {
 }
 
 TEST_F(SelectionOverHttp, ServedModelsSayWhyRouterIsNotReady) {
-  not_ready = "there is no list of workers yet";
+  not_ready = "there is no worker list yet";
   const auto told = selection_json::read_told(ask("GET", "/served").body);
   ASSERT_TRUE(told.ok());
-  EXPECT_EQ(told->not_ready, "there is no list of workers yet");
+  EXPECT_EQ(told->not_ready, "there is no worker list yet");
   EXPECT_EQ(ask("POST", "/select", key_ask("key=1", 16, "f.1.0")).status, 200)
       << "whoever has nobody else to ask is answered";
   not_ready = std::string(100'000, 'x');
   EXPECT_EQ(selection_json::read_told(ask("GET", "/served").body)->not_ready,
-            "see /readyz?verbose there");
+            "see its /readyz?verbose");
 }
 
 TEST_F(SelectionOverHttp, ServedModelsSayWhyRouterIsStale) {

@@ -150,7 +150,7 @@ TEST(ChatTemplate, ToolCallArgumentsBecomeObjects) {
   EXPECT_EQ(arguments_seen(R"(, "arguments": null)"), "{}");
   EXPECT_EQ(arguments_seen(""), "{}");
   EXPECT_EQ(arguments_seen(R"(, "arguments": "{\"a\": NaN}")"),
-            "error: tool call arguments with NaN, Infinity or lone surrogates");
+            "error: tool call arguments with NaN, Infinity or lone surrogates are not supported");
 }
 
 TEST(ChatTemplate, ToolCallsKeepFieldOrderAndDropEmptyLists) {

@@ -149,14 +149,15 @@ TEST(Fetcher, FailuresBlameTheClientAndGiveTheReason) {
     ErrorCode want_code;
     std::string want_text;
   };
-  const std::vector<Case> cases{{"/missing", ErrorCode::Unsupported, "HTTP 404"},
-                                {"/empty", ErrorCode::Unsupported, "HTTP 204"},
-                                {"/loop", ErrorCode::Unsupported, "more than 10 times"},
-                                {"/file", ErrorCode::InvalidArgument, "redirects, but not to"},
-                                {"/headers", ErrorCode::Unsupported, "65536 bytes of header"},
-                                {"/line", ErrorCode::Unsupported, "line that is too long"},
-                                {"/cut", ErrorCode::Unavailable, "could not be downloaded"},
-                                {"/garbage", ErrorCode::InvalidArgument, "does not speak HTTP"}};
+  const std::vector<Case> cases{
+      {"/missing", ErrorCode::Unsupported, "HTTP 404"},
+      {"/empty", ErrorCode::Unsupported, "HTTP 204"},
+      {"/loop", ErrorCode::Unsupported, "more than 10 times"},
+      {"/file", ErrorCode::InvalidArgument, "redirects to a URL that is not"},
+      {"/headers", ErrorCode::Unsupported, "65536 bytes of headers"},
+      {"/line", ErrorCode::Unsupported, "line that is too long"},
+      {"/cut", ErrorCode::Unavailable, "could not be downloaded"},
+      {"/garbage", ErrorCode::InvalidArgument, "does not speak HTTP"}};
   for (const Case& c : cases) {
     const Error error = failure(fetcher, server.url(c.path));
     EXPECT_EQ(error.code, c.want_code) << c.path << ": " << error.message;
@@ -262,7 +263,7 @@ TEST(Fetcher, MetadataServicesAreRefusedInAnyCase) {
   });
   const Error error = failure(fetcher, server.url("/"));
   EXPECT_EQ(error.code, ErrorCode::InvalidArgument);
-  EXPECT_NE(error.message.find("redirects to what is a service"), std::string::npos)
+  EXPECT_NE(error.message.find("redirects to a host that is a metadata service"), std::string::npos)
       << error.message;
 }
 

@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
         Change{"IdHuge", R"("ab":256)", R"("ab":4294967296)", kBad, "/model/vocab/ab"},
         Change{"IdFraction", R"("ab":256)", R"("ab":256.5)", kBad, "/model/vocab/ab"},
         Change{"TokenOutsideAlphabet", R"("ab":256)", R"("a b":256)", kNo, "/model/vocab/a b"},
-        Change{"ByteMissing", R"("a":97,)", "", kNo, "no token for byte 97"}),
+        Change{"ByteMissing", R"("a":97,)", "", kNo, "without a token for byte 97"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(ModelFile, NoPrefixOfAFileCrashes) {

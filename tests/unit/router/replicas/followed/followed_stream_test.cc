@@ -116,7 +116,7 @@ TEST_F(FollowedStreamTest, RequestsNothingBeforeItsSubscriptionAndSaysWhy) {
   EXPECT_EQ(asks, 0U);
   EXPECT_EQ(stream->deadline(), Instant::max());
   EXPECT_EQ(stream->status().facts.health, FeedHealth::ToldBadly);
-  EXPECT_EQ(reason(), "NATS is not connected yet: its agent cannot be heard");
+  EXPECT_EQ(reason(), "NATS is not connected yet: messages of its agent do not arrive");
   is_agent_mute = true;
   connect();
   EXPECT_EQ(asks, 1U);
@@ -199,7 +199,7 @@ TEST_F(FollowedStreamTest, SilentAgentIsUnverifiedAfter5sAndForgottenAfter60s) {
   EXPECT_TRUE(is_verified()) << reason();
   wait(milliseconds(200));
   EXPECT_FALSE(is_verified());
-  EXPECT_EQ(reason().rfind("its agent a is dead since ", 0), 0U) << reason();
+  EXPECT_EQ(reason().rfind("its agent a has been dead since ", 0), 0U) << reason();
   wait(seconds(54));
   EXPECT_EQ(held(), (Blocks{1, 2, 3})) << "it may come back";
   wait(seconds(2));
@@ -219,7 +219,7 @@ TEST_F(FollowedStreamTest, ShortLossOfNatsEndsWithAnEqualDigest) {
   EXPECT_TRUE(is_verified()) << reason();
   const auto asked_before = asks;
   wait(milliseconds(200));
-  EXPECT_EQ(reason(), "NATS cannot be reached: what its agent tells is not heard");
+  EXPECT_EQ(reason(), "NATS cannot be reached: messages of its agent do not arrive");
   wait(seconds(10));
   EXPECT_EQ(asks, asked_before) << "nobody would hear it";
   agent.publish({removal(1)}, true);
@@ -289,7 +289,7 @@ TEST_F(FollowedStreamTest, OwnLateMessagesDoNotMakeAnAgentDead) {
   stream->nats_fresh(now);
   is_agent_mute = true;
   wait(milliseconds(5'200));
-  EXPECT_EQ(reason(), "NATS is late: what its agent tells is older than replica.stale_after");
+  EXPECT_EQ(reason(), "NATS is late: the state from its agent is older than replica.stale_after");
   EXPECT_FALSE(stream->status().at.dead_since);
   stream->nats_fresh(now);
   wait(milliseconds(100));

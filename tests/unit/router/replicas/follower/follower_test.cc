@@ -229,7 +229,7 @@ TEST_F(FrameFollowerTest, EndsAnEndlessDumpAtItsFirstExtraBlock) {
   };
   wait(seconds(10), true);
   EXPECT_TRUE(held.of(operations::Tier::Gpu).empty());
-  EXPECT_EQ(reason(), "its agent dumps more blocks than it offered: they are not taken");
+  EXPECT_EQ(reason(), "its agent's snapshot has more blocks than announced: refused");
   EXPECT_EQ(dropped(Drop::TooMuch), count<frames::ChunkAsk>()) << "one chunk a dump";
   EXPECT_LE(count<frames::DumpAsk>(), 5U);
   is_lost = [&](const Body& answer) {
@@ -251,8 +251,7 @@ TEST_F(FrameFollowerTest, RefusesADumpAboveTheEnginesCapacity) {
   held.room = 2;
   wait(seconds(5), true);
   EXPECT_EQ(count<frames::ChunkAsk>(), 0U);
-  EXPECT_EQ(reason(),
-            "its agent offers more blocks than its engine has (gpu_blocks): they are not taken");
+  EXPECT_EQ(reason(), "its agent's snapshot has more blocks than its engine (gpu_blocks): refused");
   held.room = 3;
   wait(seconds(60), true);
   EXPECT_TRUE(is_verified()) << reason();
@@ -326,9 +325,9 @@ TEST_F(FrameFollowerTest, ASilentAgentIsUnverifiedAfterAWhileAndForgottenLater) 
   wait(milliseconds(4'800));
   EXPECT_TRUE(is_verified()) << reason();
   wait(milliseconds(200));
-  EXPECT_EQ(
-      reason(),
-      "its agent a is dead since 1970-01-01 00:16:40 UTC: it answers nothing, and NATS is well");
+  EXPECT_EQ(reason(),
+            "its agent a has been dead since 1970-01-01 00:16:40 UTC: it does not answer, although "
+            "NATS works");
   EXPECT_EQ(follower->status().dead_since, Instant{} + seconds(1'000));
   wait(milliseconds(54'800));
   EXPECT_TRUE(is_equal());
@@ -369,7 +368,7 @@ TEST_F(FrameFollowerTest, PausesWithoutNatsAndSpreadsRequestsAfterwards) {
   agent.publish({removal(1)}, false);
   wait(seconds(6));
   EXPECT_EQ(asked.size(), before);
-  EXPECT_EQ(reason(), "NATS cannot be reached: what its agent tells is not heard");
+  EXPECT_EQ(reason(), "NATS cannot be reached: messages of its agent do not arrive");
   std::set<Duration> waits;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     PlainCache none;
@@ -489,7 +488,7 @@ TEST_F(FrameFollowerTest, AViewThatTheAgentItselfDoubtsIsNotProved) {
   agent.proved = false;
   follower->look(now);
   wait(milliseconds(500));
-  EXPECT_EQ(reason(), "its agent's own view is not proved");
+  EXPECT_EQ(reason(), "its agent has not proved that it has all KV events");
   agent.proved = true;
   wait(seconds(4));
   EXPECT_TRUE(is_verified()) << reason();

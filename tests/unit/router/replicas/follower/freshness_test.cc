@@ -50,8 +50,8 @@ TEST_F(FrameFollowerTest, AnAgentThatEndedIsNamed) {
   agents.clear();
   follower->hear(frames::Bye{agent.instance.number}, now);
   talk();
-  EXPECT_NE(reason().find("its agent a is dead since "), std::string::npos) << reason();
-  EXPECT_NE(reason().find("it said that it ends"), std::string::npos) << reason();
+  EXPECT_NE(reason().find("its agent a has been dead since "), std::string::npos) << reason();
+  EXPECT_NE(reason().find("it announced its end"), std::string::npos) << reason();
   EXPECT_EQ(follower->status().dead_since, now);
   agents = {&other};
   wait(seconds(2));

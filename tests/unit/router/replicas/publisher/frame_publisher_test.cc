@@ -123,7 +123,7 @@ TEST(FramePublisher, CacheEpochChangeStartsAnotherEpoch) {
   EXPECT_EQ(last.operations.back(), Operation(Clear{}));
   ASSERT_TRUE(last.beat);
   EXPECT_FALSE(last.beat->hearing);
-  EXPECT_EQ(last.beat->trouble, "the engine's events are learnt anew");
+  EXPECT_EQ(last.beat->trouble, "the agent is loading the engine's blocks again");
   EXPECT_EQ(last.beat->digest, CacheDigest{});
   EXPECT_FALSE(s.publisher.epoch());
 
@@ -153,7 +153,7 @@ TEST(FramePublisher, PublishesNothingAfterALossUntilTheCachesEpochChanges) {
   EXPECT_FALSE(s.publisher.epoch());
   EXPECT_EQ(s.publisher.held().size(), 0U);
   s.hear(Question{.nonce = 1, .reader = "r"});
-  EXPECT_EQ(s.only<Answer>("r").state.trouble, "operations were lost within the agent");
+  EXPECT_EQ(s.only<Answer>("r").state.trouble, "the agent lost some of its own cache operations");
   s.cache.epoch = 4;
   s.take(stored(3));
   s.hear(Question{.nonce = 2, .reader = "r"});

@@ -88,9 +88,10 @@ TEST_F(ApiKeysTest, AFileThatCannotBeUsedIsLookedForAgain) {
 
 TEST_F(ApiKeysTest, RefusesAPipeAndADirectory) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  EXPECT_EQ(keys_.of(spec_, clock_.now()).problem, "api_key_file=" + path_ + " is no regular file");
+  EXPECT_EQ(keys_.of(spec_, clock_.now()).problem,
+            "api_key_file=" + path_ + " is not a regular file");
   spec_.api_key_file = testing::TempDir();
-  EXPECT_NE(keys_.of(spec_, clock_.now()).problem.find("is no regular file"), std::string::npos);
+  EXPECT_NE(keys_.of(spec_, clock_.now()).problem.find("is not a regular file"), std::string::npos);
 }
 
 TEST_F(ApiKeysTest, WhatNoWorkerNamesIsForgotten) {

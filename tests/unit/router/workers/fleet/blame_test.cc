@@ -167,7 +167,8 @@ TEST_F(BlameTest, WhenMostAreSlowTheyStayRoutedUntilFewAre) {
   probe_all(silent());
   for (const char* name : {"w", "b", "c"}) {
     EXPECT_EQ(state(name), WorkerState::Ready) << name;
-    EXPECT_EQ(worker(name)->reason, "no answer in time, as with most workers: it stays routed");
+    EXPECT_EQ(worker(name)->reason,
+              "no answer in time: still gets requests, because most workers are slow");
     EXPECT_TRUE(worker(name)->is_precise());
   }
   EXPECT_TRUE(metric_has("sightline_workers_kept_routed 3\n"));

@@ -89,7 +89,8 @@ TEST(BlockSize, EventsConflictWithTheOperatorUntilForgotten) {
   EXPECT_EQ(*size.conflict(), (BlockSizeConflict{With::Operator, 32, 16}));
   EXPECT_EQ(size.tokens(), 32U);
   EXPECT_EQ(reason_of(*size.conflict()),
-            "its events tell blocks of 32 tokens, configured are 16: correct or remove block_size");
+            "its KV events have blocks of 32 tokens, but this worker has block_size=16: correct or "
+            "remove block_size");
   size.forget_events();
   EXPECT_EQ(size, BlockSize(16));
 }
@@ -98,7 +99,7 @@ TEST(BlockSize, EventsThatContradictEarlierOnesAreAConflictUntilTheyAgree) {
   BlockSize size = with_events({}, {.tokens = 8, .has_several = true});
   ASSERT_TRUE(size.conflict());
   EXPECT_EQ(reason_of(*size.conflict()),
-            "its events tell blocks of 8 tokens, earlier ones told another size: restart the "
+            "its KV events have blocks of 8 tokens, earlier events had another size: restart the "
             "engine with one block size");
   EXPECT_EQ(with_events(size, {.tokens = 8}).conflict(), std::nullopt);
 }
@@ -111,8 +112,8 @@ TEST(BlockSize, DifferentSizesOfRanksConflict) {
   ASSERT_TRUE(size.conflict());
   EXPECT_EQ(*size.conflict(), (BlockSizeConflict{With::OtherRank, 32, 16}));
   EXPECT_EQ(reason_of(*size.conflict()),
-            "its events tell blocks of 32 tokens, those of another data-parallel rank 16: start "
-            "all ranks with one --block-size");
+            "its KV events have blocks of 32 tokens, those of another data-parallel rank have 16: "
+            "start all ranks with the same --block-size");
   size.take_from_events(32, Ranks{{32}, {}, {32}});
   EXPECT_EQ(size.conflict(), std::nullopt);
 }
@@ -198,8 +199,8 @@ TEST(BlockSizes, AWorkerUnlikeMostSaysSo) {
   EXPECT_EQ(reason_unlike_most(BlockSize(16), 0), "");
   EXPECT_EQ(reason_unlike_most(BlockSize(16), 16), "");
   EXPECT_EQ(reason_unlike_most(BlockSize(16), 32),
-            "its blocks have 16 tokens, those of most workers 32: start all engines with one "
-            "--block-size");
+            "its blocks have 16 tokens, those of most workers have 32: start all engines with the "
+            "same --block-size");
 }
 
 }  // namespace

@@ -144,7 +144,8 @@ TEST(Discovery, EventsOfUnknownRanksBelongToNoRank) {
   const Discovery found = discover(spec_of("url=http://h:1"), probe);
   EXPECT_EQ(numbers_of(found), (Numbers{0, 1}));
   EXPECT_FALSE(found.has_events());
-  EXPECT_NE(found.reason.find("other data-parallel ranks"), std::string::npos) << found.reason;
+  EXPECT_NE(found.reason.find("name different data-parallel ranks"), std::string::npos)
+      << found.reason;
 }
 
 TEST(Discovery, ServersOfSingleRanksKeepTheirNumbers) {

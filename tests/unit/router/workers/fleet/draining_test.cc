@@ -16,7 +16,7 @@ TEST_F(DrainingTest, AgentDrainsItsWorkerUntilItStopsDraining) {
       .health = FeedHealth::Verified, .block_size = 16, .sequence = 1, .draining = true};
   fleet_.take_facts(cache, facts);
   EXPECT_EQ(state(), WorkerState::Draining);
-  EXPECT_EQ(worker()->reason, "its agent was told to drain it: takes no new requests");
+  EXPECT_EQ(worker()->reason, "its agent was asked to drain it: takes no new requests");
   facts.draining = false;
   fleet_.take_facts(cache, facts);
   EXPECT_EQ(state(), WorkerState::Ready);

@@ -60,7 +60,7 @@ TEST(FeedFacts, ShowsTheAgentsOwnReason) {
   EXPECT_EQ(feed.unverified, "two agents tell of it: a and b");
   facts.reason.clear();
   EXPECT_TRUE(take_facts(feed, facts).health);
-  EXPECT_EQ(feed.unverified, "what its agent tells is not proved");
+  EXPECT_EQ(feed.unverified, "its agent has not proved that it has all KV events");
 }
 
 TEST(FeedFacts, AnEngineThatHasAnnouncedNothingMayHaveNothing) {
@@ -72,7 +72,8 @@ TEST(FeedFacts, AnEngineThatHasAnnouncedNothingMayHaveNothing) {
   facts.sequence = 7;
   EXPECT_TRUE(take_facts(feed, facts).health);
   EXPECT_EQ(feed.incomplete,
-            "joined late and has no replay endpoint: blocks stored before are unknown");
+            "no replay endpoint: blocks from before the router connected, or from lost events, are "
+            "unknown");
   facts.missing.forgotten = false;
   EXPECT_TRUE(take_facts(feed, facts).health) << "an emptied cache holds nothing from before";
   EXPECT_EQ(feed.incomplete, "");
@@ -89,8 +90,7 @@ TEST(FeedFacts, ReplayEndpointCompletesAFeedUnlessSilent) {
   facts.sequence.reset();
   facts.replay_silent = true;
   EXPECT_TRUE(take_facts(feed, facts).health);
-  EXPECT_EQ(feed.incomplete,
-            "its replay endpoint gives no answer: blocks stored before are unknown");
+  EXPECT_EQ(feed.incomplete, "its replay endpoint does not answer: earlier blocks are unknown");
   facts.missing.forgotten = false;
   take_facts(feed, facts);
   EXPECT_EQ(feed.incomplete, "") << "what it would have told is known";
@@ -151,7 +151,7 @@ TEST(FeedFacts, RefusedFeedIsUntrustedButMissesNothing) {
   facts.missing.forgotten = true;
   take_facts(feed, facts);
   EXPECT_TRUE(refuse(feed, "no such host"));
-  EXPECT_EQ(feed.unverified, "its events cannot be read: no such host");
+  EXPECT_EQ(feed.unverified, "its KV events cannot be read: no such host");
   EXPECT_EQ(feed.incomplete, "");
   EXPECT_FALSE(refuse(feed, "no such host"));
 }

@@ -91,7 +91,7 @@ TEST_F(FleetTest, UnusableFeedLeavesItsWorkerUnverifiedWithAReason) {
   const CacheId cache = cache_of("w");
   fleet_.refuse_feed(cache, "tcp://h:5557 is no endpoint");
   EXPECT_EQ(state(), WorkerState::Unverified);
-  EXPECT_EQ(worker()->reason, "its events cannot be read: tcp://h:5557 is no endpoint");
+  EXPECT_EQ(worker()->reason, "its KV events cannot be read: tcp://h:5557 is no endpoint");
   fleet_.apply_probe(spec_, failed_probe(true));
   const auto before = worker();
   fleet_.refuse_feed(cache, "too late");
@@ -214,7 +214,7 @@ TEST_F(FleetTest, ConflictingRankNumberExcludesTheWorker) {
   fleet_.apply_probe(spec_, probe_of_two_ranks());
   EXPECT_EQ(state(), WorkerState::Excluded);
   EXPECT_EQ(worker()->reason,
-            "the engine has 2 data-parallel ranks, configured is dp=4: correct or remove dp");
+            "the engine has 2 data-parallel ranks, but this worker has dp=4: correct or remove dp");
   EXPECT_TRUE(worker()->is_routable());
   EXPECT_FALSE(worker()->has_several_ranks()) << "the engine is not told a rank it may not have";
   EXPECT_TRUE(live_.empty());
@@ -276,7 +276,8 @@ TEST_F(FleetTest, EventsThatContradictTheOperatorExcludeTheWorkerLoudly) {
   EXPECT_EQ(state(), WorkerState::Excluded);
   EXPECT_EQ(worker()->block_size.tokens(), 32u);
   EXPECT_EQ(worker()->block_size.configured(), 16u);
-  EXPECT_NE(worker()->reason.find("32 tokens, configured are 16"), std::string::npos);
+  EXPECT_NE(worker()->reason.find("32 tokens, but this worker has block_size=16"),
+            std::string::npos);
   EXPECT_TRUE(worker()->is_routable());
   EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
   fleet_.apply_probe(spec_, healthy_probe());
@@ -312,7 +313,7 @@ TEST_F(FleetTest, ConflictingEventsExcludeEvenALoneWorker) {
   tell_block_size(engine, 16);
   tell_block_size(engine, 8, true);
   EXPECT_EQ(state(), WorkerState::Excluded);
-  EXPECT_NE(worker()->reason.find("8 tokens, earlier ones told another size"), std::string::npos);
+  EXPECT_NE(worker()->reason.find("8 tokens, earlier events had another size"), std::string::npos);
   EXPECT_TRUE(metric_has("sightline_block_size_mismatch_total{worker=\"w\"} 1\n"));
   tell_block_size(engine, 8, false);
   EXPECT_EQ(state(), WorkerState::Ready);
@@ -326,7 +327,7 @@ TEST_F(FleetTest, DifferentBlockSizesOfRanksExcludeTheWorker) {
   EXPECT_EQ(state(), WorkerState::Ready);
   tell_block_size(cache_of(1), 32);
   EXPECT_EQ(state(), WorkerState::Excluded);
-  EXPECT_NE(worker()->reason.find("32 tokens, those of another data-parallel rank 16"),
+  EXPECT_NE(worker()->reason.find("32 tokens, those of another data-parallel rank have 16"),
             std::string::npos);
   tell_block_size(cache_of(0), 32);
   EXPECT_EQ(state(), WorkerState::Ready);
@@ -516,7 +517,8 @@ TEST_F(FleetTest, WorkerWithAnUnknownPastStaysReadyWithAReason) {
   tell_forgotten(cache_of("w"), true);
   EXPECT_EQ(state(), WorkerState::Ready);
   EXPECT_EQ(worker()->reason,
-            "joined late and has no replay endpoint: blocks stored before are unknown");
+            "no replay endpoint: blocks from before the router connected, or from lost events, are "
+            "unknown");
   EXPECT_TRUE(worker()->is_precise(worker()->ranks.at(0)));
   // A cleared cache has no earlier blocks.
   tell_forgotten(cache_of("w"), false);
@@ -529,8 +531,7 @@ TEST_F(FleetTest, AnsweringReplayEndpointCompletesThePast) {
   EXPECT_EQ(worker()->reason, "");
   tell_forgotten(cache_of("w"), true, true);
   EXPECT_EQ(state(), WorkerState::Ready);
-  EXPECT_EQ(worker()->reason,
-            "its replay endpoint gives no answer: blocks stored before are unknown");
+  EXPECT_EQ(worker()->reason, "its replay endpoint does not answer: earlier blocks are unknown");
 }
 
 Probe probe_with_adapter(const std::string& root, double now_s) {

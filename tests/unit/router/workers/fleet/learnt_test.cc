@@ -18,8 +18,9 @@ TEST(Learnt, NamesTheRankThatLacksSomething) {
   worker.ranks[1].feed->unverified = "replaying events";
   FleetSnapshot fleet;
   fleet.workers.push_back(std::make_shared<const Worker>(worker));
-  EXPECT_EQ(why_not_learnt(fleet, {worker.spec}), "1 of 1 workers; w: rank 1: replaying events");
-  EXPECT_EQ(why_not_learnt(fleet, {}), "the list of workers is being taken over");
+  EXPECT_EQ(why_not_learnt(fleet, {worker.spec}),
+            "1 of 1 workers are pending, first w: rank 1: replaying events");
+  EXPECT_EQ(why_not_learnt(fleet, {}), "the new worker list is not applied yet");
 }
 
 class LearntFleet : public FleetFixture {};
@@ -27,7 +28,8 @@ class LearntFleet : public FleetFixture {};
 TEST_F(LearntFleet, IsNotLearntBeforeEveryWorkerWasAsked) {
   const std::vector<WorkerSpec> workers{spec_of("name=w,url=http://h:1")};
   fleet_.set_workers(workers);
-  EXPECT_EQ(why_not_learnt(*fleet_.snapshot(), workers), "1 of 1 workers; w: was not asked yet");
+  EXPECT_EQ(why_not_learnt(*fleet_.snapshot(), workers),
+            "1 of 1 workers are pending, first w: was not asked yet");
   Probe refused;
   refused.health = Error{ErrorCode::Unavailable, Blame::Worker, true, "refused", {}, {}};
   fleet_.apply_probe(workers[0], refused);

@@ -103,7 +103,8 @@ TEST_F(Work, ReportsComputedBlocksWithoutEvents) {
   EXPECT_EQ(state(), WorkerState::Ready);
   watch(1);
   EXPECT_EQ(state(), WorkerState::Unverified);
-  EXPECT_NE(worker()->reason.find("announced no block"), std::string::npos) << worker()->reason;
+  EXPECT_NE(worker()->reason.find("its KV events announced none"), std::string::npos)
+      << worker()->reason;
   EXPECT_TRUE(metric_has("sightline_worker_unannounced_blocks{worker=\"w\"} 4"));
   tell_block_size(cache_of("w"), 16);
   EXPECT_EQ(state(), WorkerState::Ready);
