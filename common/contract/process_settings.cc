@@ -153,6 +153,9 @@ void add_log(SettingTable& table, LogSettings& s) {
   table.add_choice(
       {"log.level", "log-level", "LEVEL", "Lowest severity of the lines that are logged."}, s.level,
       {std::string("debug"), "info", "warn", "error"});
+  table.add_choice({"log.format", "log-format", "FORMAT",
+                    "Form of a log line: text with key=value fields, or one JSON object."},
+                   s.format, {std::string("text"), "json"});
 }
 
 void add_worker_list(SettingTable& table, std::vector<WorkerSpec>& workers) {

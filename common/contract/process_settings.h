@@ -102,10 +102,12 @@ struct ReplicaSettings {
   milliseconds stale_after{5'000};
 };
 
-// debug, info, warn or error.
+// What a process writes to standard error.
 struct LogSettings {
-  // Debug, info, warn, error.
+  // The least severe level that is written: debug, info, warn or error.
   std::string level = "info";
+  // text or json (log.h).
+  std::string format = "text";
 };
 
 // These add rows to the table. The rows are bound to `s`, which must outlive the table.

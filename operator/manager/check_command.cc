@@ -69,7 +69,7 @@ int check_command(const command::Invocation& invocation) {
   contract::SettingTable table = check_table(settings);
   const command::Begun begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
-  const auto logging = start_log(settings.log.level);
+  const auto logging = start_log(settings.log.level, settings.log.format);
   if (!logging.ok()) return fail(command, logging.error().message, 2);
   const auto checked = check(settings, invocation);
   return checked.ok() ? 0 : fail(command, checked.error().message, 1);

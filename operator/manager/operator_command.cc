@@ -58,7 +58,7 @@ int operator_command(const command::Invocation& invocation) {
   contract::SettingTable table = operator_table(settings);
   const command::Begun begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
-  const auto logging = start_log(settings.log.level);
+  const auto logging = start_log(settings.log.level, settings.log.format);
   if (!logging.ok()) return fail(command, logging.error().message, 2);
 
   std::atomic<bool> is_lost{false};

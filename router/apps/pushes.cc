@@ -51,7 +51,7 @@ Pushes::Pushes(const ServeSettings& settings, contract::SettingOrigins origins,
       learnt_(settings.fleet.ready_timeout) {}
 
 void Pushes::take(const ServeSettings& now) {
-  const auto leveled = start_log(now.log.level);
+  const auto leveled = set_log_level(now.log.level);
   if (!leveled.ok()) log(LogLevel::Error, leveled.error().message);
   if (front_ != nullptr) front_->set_limits(now.media);
 }

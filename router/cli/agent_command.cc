@@ -68,7 +68,7 @@ int agent_command(const Invocation& invocation) {
   if (begun.status) return *begun.status;
   const auto checked = contract::check_agent_settings(settings, !begun.config_file.empty());
   if (!checked.ok()) return fail(command, checked.error().message, 2);
-  const auto logging = start_log(settings.log.level);
+  const auto logging = start_log(settings.log.level, settings.log.format);
   if (!logging.ok()) return fail(command, logging.error().message, 2);
   command::tell_left_out(begun);
   process::raise_open_files();

@@ -57,7 +57,7 @@ int serve_command(const Invocation& invocation) {
   if (begun.status) return *begun.status;
   const auto checked = contract::check_serve_settings(settings, !begun.config_file.empty());
   if (!checked.ok()) return fail(command, checked.error().message, 2);
-  const auto logging = start_log(settings.log.level);
+  const auto logging = start_log(settings.log.level, settings.log.format);
   if (!logging.ok()) return fail(command, logging.error().message, 2);
   runtime::tune_allocator();
   command::tell_left_out(begun);

@@ -139,7 +139,7 @@ OTHER = {
     "image.digest": "sha256:" + "a" * 64, "routerImage.digest": "sha256:" + "a" * 64,
     "natsImage.digest": "sha256:" + "a" * 64, "downloadImage.digest": "sha256:" + "a" * 64,
     "image.pullPolicy": "Always", "imagePullSecrets": [{"name": "secret"}],
-    "watchNamespaces": ["team"], "log.level": "debug",
+    "watchNamespaces": ["team"], "log.level": "debug", "log.format": "json",
     "leaderElection.leaseDuration": "20s", "leaderElection.renewDeadline": "12s",
     "leaderElection.retryPeriod": "3s",
     "podDisruptionBudget.minAvailable": "50%", "podDisruptionBudget.maxUnavailable": 2,

@@ -66,6 +66,7 @@ WRONG = [
     ({"leaderElection": {"leaseName": ""}}, "leaderElection.leaseName"),
     ({"serviceAccount": {"name": "a_b"}}, "serviceAccount.name"),
     ({"log": {"level": "loud"}}, "log.level"),
+    ({"log": {"format": "yaml"}}, "log.format"),
     ({"extraArgs": ["poll-interval=1s"]}, "extraArgs.0"),
     ({"extraEnv": [{"value": "b"}]}, "extraEnv.0"),
     ({"podDisruptionBudget": {"maxUnavailable": "many"}}, "podDisruptionBudget.maxUnavailable"),
