@@ -1,19 +1,31 @@
-# One module = one directory = one namespace = one target `sightline_<name>`. All of them, lowest
-# layer first, and the modules whose headers each sees, stand in one table, which lint compares with
-# the includes.
+# One module = one directory = one namespace = one target `sightline_<name>`. One table lists them,
+# lowest layer first: the modules whose headers each one includes, and its libraries. Lint compares
+# it with the includes.
 set(SL_MODULES ${CMAKE_SOURCE_DIR}/hack/lint/modules.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SL_MODULES})
 
-# Adds each directory of the table, with its dependencies by name in SL_DEPS.
+# Adds the module of each row, with its dependencies by name in SL_DEPS. A module with an option
+# beside its libraries has a CMakeLists.txt, which calls sl_module(). Sets SL_MODULE_DIRECTORIES.
 function(sl_add_modules)
   file(STRINGS ${SL_MODULES} rows REGEX "^[^#]+:")
+  set(directories)
   foreach(row IN LISTS rows)
-    string(REGEX MATCH "^([^:]+):(.*)$" matched "${row}")
+    string(REGEX MATCH "^([^:]+):([^|]*)[|]?(.*)$" matched "${row}")
     set(directory ${CMAKE_MATCH_1})
-    string(REGEX MATCHALL "[a-z0-9_]+( |$)" SL_DEPS "${CMAKE_MATCH_2}")
+    set(edges "${CMAKE_MATCH_2}")
+    set(libraries "${CMAKE_MATCH_3}")
+    string(REGEX MATCHALL "[a-z0-9_]+( |$)" SL_DEPS "${edges}")
     list(TRANSFORM SL_DEPS STRIP)
-    add_subdirectory(${directory})
+    string(REGEX MATCHALL "[^ ]+" libraries "${libraries}")
+    list(APPEND directories ${directory})
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${directory}/CMakeLists.txt)
+      add_subdirectory(${directory})
+    else()
+      get_filename_component(name ${directory} NAME)
+      sl_module(${name} IN ${directory} LIBS ${libraries})
+    endif()
   endforeach()
+  set(SL_MODULE_DIRECTORIES ${directories} PARENT_SCOPE)
 endfunction()
 
 # Headers of the standard library that most sources read, compiled once: a fifth of the time that
@@ -33,22 +45,23 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(SL_OPERATOR_OPTIONS -Wno-maybe-uninitialized)
 endif()
 
-# sl_module(<name> [LIBS third-party target…])
-# Sources are all *.cc of the calling directory. LIBS are private: a third-party type may not appear
-# in a public header.
+# sl_module(<name> [IN directory] [LIBS third-party target…])
+# Sources are all *.cc of the directory, by default the calling one. LIBS are private: a third-party
+# type may not appear in a public header.
 function(sl_module name)
-  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "IN" "LIBS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "sl_module(${name}): its dependencies stand in ${SL_MODULES}")
+    message(FATAL_ERROR "sl_module(${name}): write its dependencies into ${SL_MODULES}")
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  get_filename_component(directory ./${ARG_IN} ABSOLUTE)
+  file(GLOB sources CONFIGURE_DEPENDS ${directory}/*.cc)
   set(target sightline_${name})
   if(sources)
     sl_batches(${target} batches ${sources})
     add_library(${target} STATIC ${batches})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE sl_warnings ${ARG_LIBS})
-    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/operator/")
+    if(directory MATCHES "/operator/")
       target_compile_options(${target} PRIVATE ${SL_OPERATOR_OPTIONS})
     endif()
     if(TARGET sl_module_headers)
@@ -97,26 +110,33 @@ function(sl_test_starts_no_thread target variable)
   endif()
 endfunction()
 
-# sl_test(<name> DEPS module… [LIBS …] [LABELS …] [SOURCES …] [SINGLE_THREAD] [LONG]
+# sl_test(<name> [IN directory] DEPS module… [LIBS …] [LABELS …] [SOURCES …] [SINGLE_THREAD] [LONG]
 #         [THREADED source…]):
-# one GoogleTest binary `test_<name>` from all *_test.cc below the calling directory. A skipped test
-# fails the run: a test that can not run here must be registered elsewhere, not skipped.
+# one GoogleTest binary `test_<name>` from all *_test.cc below the directory, by default the calling
+# one. Names of sources are relative to it. A skipped test fails the run: register a test that can
+# not run here elsewhere.
 # SINGLE_THREAD: it starts no thread, which is checked, so that ThreadSanitizer can find nothing.
 # LONG: it runs longer than it compiles: optimised with AddressSanitizer as well, which halves that.
 # THREADED: the only tests of it that start threads; under ThreadSanitizer it has no others.
 function(sl_test name)
-  cmake_parse_arguments(ARG "SINGLE_THREAD;LONG" "" "DEPS;LIBS;LABELS;SOURCES;THREADED" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *_test.cc)
+  cmake_parse_arguments(ARG "SINGLE_THREAD;LONG" "IN" "DEPS;LIBS;LABELS;SOURCES;THREADED" ${ARGN})
+  get_filename_component(directory ./${ARG_IN} ABSOLUTE)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${directory}/*_test.cc)
   if(ARG_THREADED AND SL_SANITIZE MATCHES "thread")
-    set(sources ${ARG_THREADED})
+    set(sources)
+    list(APPEND ARG_SOURCES ${ARG_THREADED})
   endif()
+  foreach(source IN LISTS ARG_SOURCES)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${directory} NORMALIZE)
+    list(APPEND sources ${source})
+  endforeach()
   set(target test_${name})
-  sl_batches(${target} batches ${sources} ${ARG_SOURCES})
+  sl_batches(${target} batches ${sources})
   add_executable(${target} ${batches})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE sl_warnings sl_test_paths GTest::gtest_main ${ARG_LIBS})
   target_compile_options(${target} PRIVATE ${SL_TEST_OPTIONS})
-  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/(operator|kube|fakes)")
+  if(directory MATCHES "/(operator|kube|fakes)")
     target_compile_options(${target} PRIVATE ${SL_OPERATOR_OPTIONS})
   endif()
   if(ARG_LONG AND SL_SANITIZE MATCHES "address")

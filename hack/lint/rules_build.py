@@ -20,7 +20,10 @@ _SUPPRESSION = re.compile(
     r"[a-z_]+:(lib[\w+-]+\.so|nats[A-Z]\w+|"
     r"std::basic_streambuf<char, std::char_traits<char> >::xsputn|std::_Sp_counted_base<|"
     r"(std::_Sp_counted_ptr_inplace<)?(web|pplx|boost|__gnu_cxx)(::~?\w+)+)")
-_CALL = re.compile(r"\bsl_(module|test|bench)\s*\(\s*(\w+)([^)]*)\)")
+_STATEMENT = re.compile(r"^\s*(\w+)\s*\(([^)]*)\)", re.MULTILINE)
+_IN = re.compile(r"^\s*\w+\s+IN\s+(\S+)")
+# Its CMakeLists.txt adds a suite for each module that has tests below it.
+_UNIT_TESTS = "tests/unit"
 
 
 def check(tree):
@@ -41,18 +44,34 @@ def _cmake(tree, directory):
     return tree.text(path) if tree.has(path) else ""
 
 
+def _targets(tree, directory):
+    """Yields (its directory, words of its statement, whether it takes all tests there) of each target
+    that the CMakeLists.txt of this directory adds."""
+    for function, words in _STATEMENT.findall(_cmake(tree, directory)):
+        if function == "sl_fuzz_target":
+            words = f"{words.split()[0]}.cc {words}"
+        place = _IN.match(words) if function == "sl_test" else None
+        named = words.split()[0] if function == "sl_unit" else place and place.group(1)
+        yield (f"{directory}/{named}" if named else directory, words,
+               function in ("sl_test", "sl_unit"))
+
+
 def _is_built(tree, path):
     directory, name = path.rsplit("/", 1)
+    modules = tables.module_edges()
+    if directory in modules:
+        return True
     for up in _directories_up(path):
-        text = _cmake(tree, up)
-        relative = path[len(up) + 1:]
-        if re.search(rf"(?<![\w/]){re.escape(relative)}\b", text):
+        if up.startswith(_UNIT_TESTS) and up[len(_UNIT_TESTS) + 1:] in modules \
+                and name.endswith("_test.cc"):
             return True
-        calls = {match.group(1) for match in _CALL.finditer(text)}
-        if "module" in calls and up == directory:
-            return True
-        if "test" in calls and name.endswith("_test.cc"):
-            return True
+        for place, words, takes_tests in _targets(tree, up):
+            if not path.startswith(f"{place}/"):
+                continue
+            relative = path[len(place) + 1:]
+            if re.search(rf"(?<![\w/]){re.escape(relative)}\b", words) \
+                    or (takes_tests and name.endswith("_test.cc")):
+                return True
     return False
 
 
@@ -92,8 +111,8 @@ def _edges(tree):
         return
     included = _included(tree)
     for module, allowed in tables.module_edges().items():
-        if tree.has(f"{module}/CMakeLists.txt"):
-            for target in sorted(allowed - included.get(module, set())):
+        if module in included:
+            for target in sorted(allowed - included[module]):
                 yield Finding("hack/lint/modules.txt", 1, "unused-edge",
                               f"{module} does not use {target}: delete the edge")
 

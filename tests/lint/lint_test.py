@@ -25,25 +25,17 @@ def included(text, line):
     return f'{head}.h"\n\n#include {line}\n{rest}'
 
 
-CONTRACT = {
-    "common/contract/CMakeLists.txt": "sl_module(contract)\n",
-}
-USES_CONTRACT = {"router/cache/keys/CMakeLists.txt": "sl_module(keys)\n"}
 SETTINGS = {
-    **CONTRACT,
     "common/contract/serve_settings.h":
         SPDX + "#pragma once\n\nstruct ServerSettings {\n  int port = 8000;  // TCP\n};\n",
     "common/contract/serve_settings.cc":
         included_own("common/contract/serve_settings") +
         'SettingText text{"server.port", "port", "N", "Port."};\n',
-    "tests/unit/common/contract/CMakeLists.txt": "sl_test(contract DEPS contract)\n",
     "tests/unit/common/contract/serve_settings_test.cc": SPDX,
     "router/cache/keys/twice.cc": with_body(["value += settings.port;"]),
     "docs/configuration.md": "`server.port` `--port`\n",
 }
 METRICS = {
-    **CONTRACT,
-    **USES_CONTRACT,
     "common/contract/metric_table.h":
         SPDX + '#pragma once\n\nconstexpr MetricSpec kTwice{"sightline_twice_total"};\n',
     "router/cache/keys/twice.cc": included(
@@ -51,8 +43,6 @@ METRICS = {
     "docs/metrics.md": "sightline_twice_total\n",
 }
 ROUTES = {
-    **CONTRACT,
-    **USES_CONTRACT,
     "common/contract/names.h":
         SPDX + '#pragma once\n\nconstexpr std::string_view kTwicePath = "/twice";\n',
     "router/cache/keys/twice.cc": included(SOURCE, '"common/contract/names.h"'),
@@ -61,10 +51,8 @@ ROUTES = {
 
 # A class with a guarded member, in a module that is not pure.
 COUNTER = {
-    "common/base/CMakeLists.txt": "sl_module(base)\n",
     **{path: (REPOSITORY / path).read_text()
        for path in ("common/base/clock.h", "common/base/mutex.h")},
-    "router/front/retry/CMakeLists.txt": "sl_module(retry)\n",
     "router/front/retry/count.h": SPDX + """#pragma once
 
 #include "common/base/mutex.h"
@@ -134,17 +122,13 @@ PLANTED = {
     "an include that is no path from the root": ("include-path", {
         "router/cache/keys/twice.cc": SOURCE.replace('"router/cache/keys/twice.h"', '"twice.h"')}),
     "an include of a higher layer": ("include-edge", {
-        "router/cache/index/CMakeLists.txt": "sl_module(index)\n",
         "router/cache/index/other.h": HEADER.replace("keys", "index"),
         "router/cache/keys/twice.cc": included(SOURCE, '"router/cache/index/other.h"')}),
     "simulated engines that use the router's identity": ("include-edge", {
-        "simulator/cluster/CMakeLists.txt": "sl_module(cluster)\n",
         "simulator/cluster/other.cc": SOURCE}),
     "common code that includes the router": ("include-edge", {
-        "common/base/CMakeLists.txt": "sl_module(base)\n",
         "common/base/other.cc": SOURCE}),
     "a module that the table does not know": ("module-unknown", {
-        "router/novel/CMakeLists.txt": "sl_module(novel)\n",
         "router/novel/novel.cc": SPDX}),
     "own header second": ("own-header-first", {
         "router/cache/keys/twice.cc": SOURCE.replace(
@@ -321,7 +305,7 @@ def test_lint_bans_skipped_tests(tmp_path):
 
 def test_lint_finds_an_unused_exception(tmp_path):
     clock = SPDX + '\nnamespace sightline {}\n'
-    files = {"common/base/CMakeLists.txt": "sl_module(base)\n", "common/base/clock.cc": clock,
+    files = {"common/base/clock.cc": clock,
              "hack/lint/allowed.txt": "the table of this repository is read, not this one\n"}
     status, rules, output = run_on(tmp_path, files)
     assert status == 1 and rules == {"unused-allowance"}, output

@@ -36,10 +36,8 @@ TEST(Twice, DoublesAValue) { EXPECT_EQ(sightline::keys::twice(2), 4); }
 
 CLEAN = {
     ".clang-format": (REPOSITORY / ".clang-format").read_text(),
-    "router/cache/keys/CMakeLists.txt": "sl_module(keys)\n",
     "router/cache/keys/twice.h": HEADER,
     "router/cache/keys/twice.cc": SOURCE,
-    "tests/unit/router/cache/keys/CMakeLists.txt": "sl_test(keys DEPS keys)\n",
     "tests/unit/router/cache/keys/twice_test.cc": TEST,
     "hack/count": "#!/usr/bin/env bash\n" + SCRIPT_SPDX + "set -euo pipefail\necho 1\n",
     "README.md": "# Tiny\n\nSee [the source](router/cache/keys/twice.cc) and [above](#tiny).\n",
