@@ -27,7 +27,7 @@ WRONG = [
     ({"metrics": {"podMonitor": {"label": {}}}}, "metrics.podMonitor.label"),
     ({"dashboards": {"label": {}}}, "dashboards.label"),
     ({"alerts": {"threshold": {}}}, "alerts.threshold"),
-    ({"log": {"format": "json"}}, "log.format"),
+    ({"log": {"colour": "red"}}, "log.colour"),
     ({"resources": {"limit": {}}}, "resources.limit"),
     ({"extraEnv": [{"name": "A", "val": "b"}]}, "extraEnv.0.val"),
     # Wrong types.

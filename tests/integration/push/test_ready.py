@@ -36,7 +36,7 @@ def test_router_waits_for_missing_events_until_ready_timeout(build, logs):
                    router_flags=["--ready-timeout", "3s"]) as stack:
             status, checks = ready(stack)
             assert status == 503 and checks["engines"] == ""
-            assert "a: waiting for the first event connection; it is" in checks["learnt"]
+            assert "a: waiting for the first event connection. The router waits" in checks["learnt"]
             assert not stack.worker_states()[0]["ready"]
             assert stack.get(stack.admin_port, "/readyz?exclude=learnt")[0] == 200
             stack.wait_until(lambda: ready(stack)[0] == 200)

@@ -134,7 +134,7 @@ def test_addresses_survive_failing_name_servers_but_not_unknown_names(build, log
         stack.simulator.stop(signal.SIGKILL)
         asked = len(server.asked)
         stack.wait_until(lambda: set(names) <= set(server.asked[asked:]))
-        stack.wait_until(lambda: "not known" in stack.reason(2))
+        stack.wait_until(lambda: "unknown" in stack.reason(2))
         stack.start_engines_again()  # another engine may now have the old address
         stack.wait_until(lambda: states() == ["ready", "ready", "down", "ready"])
         for outcome in ("found", "unknown", "unanswered"):
@@ -149,7 +149,7 @@ def test_router_uses_search_domains_hosts_and_their_changes(build, logs, ports):
             stack, server):
         server.write_hosts("127.0.0.1 in-hosts\n")
         stack.wait_until(lambda: stack.state(0) == stack.state(1) == "ready")
-        stack.wait_until(lambda: "not known" in stack.reason(2))
+        stack.wait_until(lambda: "unknown" in stack.reason(2))
         assert {"short.nowhere.test", "short.pods.test", "late.pods.test", "late"} <= set(
             server.asked)
         server.records["late.elsewhere.test"] = ["127.0.0.1"]
