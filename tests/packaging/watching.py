@@ -131,13 +131,14 @@ class Watch:
         return float(found[0]["value"][1]) if found else None
 
     def settled(self, expr):
-        """Returns the value of an expression after three scrapes with the same value."""
+        """Returns the value of an expression after three scrapes with the same value. An expression
+        without data has no value."""
         seen = []
 
         def same():
             time.sleep(self.scrape_s)
             seen.append(self.value(expr))
-            return len(seen) >= 3 and len(set(seen[-3:])) == 1
+            return len(seen) >= 3 and seen[-1] is not None and len(set(seen[-3:])) == 1
         wait_for(same, what=f"{expr} does not change any more")
         return seen[-1]
 
