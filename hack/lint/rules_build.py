@@ -45,8 +45,8 @@ def _cmake(tree, directory):
 
 
 def _targets(tree, directory):
-    """Yields (its directory, words of its statement, whether it takes all tests there) of each target
-    that the CMakeLists.txt of this directory adds."""
+    """Yields each target that the CMakeLists.txt of this directory adds: its directory, the words
+    of its statement, and whether it takes all tests there."""
     for function, words in _STATEMENT.findall(_cmake(tree, directory)):
         if function == "sl_fuzz_target":
             words = f"{words.split()[0]}.cc {words}"

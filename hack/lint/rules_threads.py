@@ -50,6 +50,7 @@ _FINDING = re.compile(r"^(?:\./)?(.*?):(\d+):\d+: (?:fatal )?error: (.*?)(?: \[-
 
 def check(tree):
     sources = [path for path in tree.sources() if path.endswith(".cc") and _is_analysed(tree, path)]
+    sources = _shown(tree, sources)
     if not sources:
         return
     program = shutil.which(COMPILER)
@@ -68,6 +69,19 @@ def check(tree):
             lambda path: _verdict(tree, [program, *FLAGS, *common], path, kept[path]), sources)
         for path, line, message in sorted({tuple(row) for rows in results for row in rows}):
             yield Finding(path, line, "thread-safety", message)
+
+
+def _shown(tree, sources):
+    """Returns the sources that can have a finding to show: the shown ones, and for each shown
+    header that these do not read, the smallest one that reads it."""
+    chosen = [path for path in sources if tree.is_shown(path)]
+    read = {name for path in chosen for name in _closure(tree, path)}
+    for header in tree.match("*.h"):
+        if tree.is_shown(header) and header not in read:
+            readers = [path for path in sources if header in _closure(tree, path)]
+            chosen += sorted(readers, key=lambda path: len(_closure(tree, path)))[:1]
+            read.update(_closure(tree, chosen[-1]) if readers else ())
+    return sorted(set(chosen))
 
 
 def _versions(program):

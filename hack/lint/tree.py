@@ -27,10 +27,12 @@ class Finding:
 
 
 class Tree:
-    """A source tree: tracked and new files of a git checkout, or all files of another directory."""
+    """A source tree: tracked and new files of a git checkout, or all files of another directory.
+    With `shown`, only findings below these paths are shown, so slow rules skip other files."""
 
-    def __init__(self, root):
+    def __init__(self, root, shown=()):
         self.root = Path(root).resolve()
+        self._shown = tuple(shown)
         self.files = sorted(self._list())
         self._set = set(self.files)
 
@@ -49,6 +51,9 @@ class Tree:
 
     def has(self, path):
         return path in self._set
+
+    def is_shown(self, path):
+        return not self._shown or path.startswith(self._shown)
 
     def exists(self, path):
         return (self.root / path).exists()
