@@ -194,7 +194,7 @@ class Builder {
       }
       const char* raw_key = field.key().raw();
       const std::size_t unescaped = unescaped_.size();
-      const Piece name = SL_TRY(name_at(raw_key));
+      const StringPlace name = SL_TRY(name_at(raw_key));
       // Asked once for each member of the root. The answer holds for all values within it.
       if (depth == 0 && limits_.inside_of != nullptr) inside_ = limits_.inside_of(text_of(name));
       od::value member = field.value();
@@ -250,7 +250,7 @@ class Builder {
         if (const auto error = value.get_raw_json_string().error()) {
           return syntax(error, node.begin);
         }
-        const Piece text = SL_TRY(unescape(node.begin + 1, node.end - 1));
+        const StringPlace text = SL_TRY(unescape(node.begin + 1, node.end - 1));
         node.is_text_unescaped = text.is_unescaped;
         node.text_at = text.at;
         node.size = text.size;
@@ -277,13 +277,13 @@ class Builder {
   }
 
   // The place of a string's text.
-  struct Piece {
+  struct StringPlace {
     bool is_unescaped = false;
     std::uint32_t at = 0;
     std::uint32_t size = 0;
   };
 
-  Result<Piece> name_at(const char* raw_key) {
+  Result<StringPlace> name_at(const char* raw_key) {
     const std::uint32_t begin = offset_of(raw_key);
     std::uint32_t end = begin;
     // simdjson has found the end of the string before, so a quote follows.
@@ -291,14 +291,14 @@ class Builder {
     return unescape(begin, end);
   }
 
-  [[nodiscard]] std::string_view text_of(const Piece& piece) const {
+  [[nodiscard]] std::string_view text_of(const StringPlace& piece) const {
     return std::string_view(piece.is_unescaped ? unescaped_ : text_).substr(piece.at, piece.size);
   }
 
   // The text of the string between two quotes.
-  Result<Piece> unescape(std::uint32_t begin, std::uint32_t end) {
+  Result<StringPlace> unescape(std::uint32_t begin, std::uint32_t end) {
     const auto raw = std::string_view(text_).substr(begin, end - begin);
-    if (raw.find('\\') == std::string_view::npos) return Piece{false, begin, end - begin};
+    if (raw.find('\\') == std::string_view::npos) return StringPlace{false, begin, end - begin};
     const std::size_t at = unescaped_.size();
     if (const std::size_t needed = at + raw.size(); needed > unescaped_.capacity()) {
       const std::size_t capacity = std::max(needed, 2 * unescaped_.capacity());
@@ -309,8 +309,8 @@ class Builder {
       return syntax(simdjson::STRING_ERROR, begin + *bad);
     }
     // The resolved text is never longer than the source, so its offsets also fit into 32 bits.
-    return Piece{true, static_cast<std::uint32_t>(at),
-                 static_cast<std::uint32_t>(unescaped_.size() - at)};
+    return StringPlace{true, static_cast<std::uint32_t>(at),
+                       static_cast<std::uint32_t>(unescaped_.size() - at)};
   }
 
   std::string& text_;

@@ -12,13 +12,13 @@
 namespace sightline {
 namespace {
 
-struct Range {
+struct CodePoints {
   std::uint32_t first;
   std::uint32_t last;
 };
 
 // Categories Cc, Cf, Zl and Zp of Unicode 15 beyond ASCII, and the noncharacters U+FFFE and U+FFFF.
-constexpr std::array<Range, 23> kUnprintable{
+constexpr std::array<CodePoints, 23> kUnprintable{
     {{0x80, 0x9F},       {0xAD, 0xAD},       {0x600, 0x605},     {0x61C, 0x61C},
      {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x890, 0x891},     {0x8E2, 0x8E2},
      {0x180E, 0x180E},   {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x2064},
@@ -48,7 +48,7 @@ bool is_printable(const Character& character) {
   if (character.bytes == 0) return false;
   const std::uint32_t code = character.code;
   if (code < 0x80) return is_printable_ascii(static_cast<char>(code));
-  return std::none_of(kUnprintable.begin(), kUnprintable.end(), [code](const Range& range) {
+  return std::none_of(kUnprintable.begin(), kUnprintable.end(), [code](const CodePoints& range) {
     return range.first <= code && code <= range.last;
   });
 }

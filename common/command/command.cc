@@ -19,7 +19,8 @@ int fail(const Command& command, const std::string& message, int status) {
   return status;
 }
 
-Begun begin(const Command& command, const Invocation& invocation, contract::SettingTable& table) {
+StartResult begin(const Command& command, const Invocation& invocation,
+                  contract::SettingTable& table) {
   const auto read_file = [&command](const std::string& path) -> Result<std::string> {
     if (command.read_file) return command.read_file(path);
     return client_error(ErrorCode::Unsupported, path + ": " + std::string(command.name) +
@@ -42,7 +43,7 @@ Begun begin(const Command& command, const Invocation& invocation, contract::Sett
   return {.status = std::nullopt, .config_file = loaded->config_file, .left_out = loaded->left_out};
 }
 
-void tell_left_out(const Begun& begun) {
+void tell_left_out(const StartResult& begun) {
   for (const std::string& problem : begun.left_out) {
     log(LogLevel::Error, "ignored an invalid worker in the configuration file",
         {{"problem", problem}});

@@ -28,7 +28,7 @@ struct Command {
 int fail(const Command& command, const std::string& message, int status);
 
 // The result of begin().
-struct Begun {
+struct StartResult {
   // The command must end with this status: help was requested, or a setting is wrong.
   std::optional<int> status;
   // The path of the configuration file as given. May be empty.
@@ -37,8 +37,9 @@ struct Begun {
   std::vector<std::string> left_out;
 };
 // Reads the settings of the table from all sources. Shows help or settings if requested.
-Begun begin(const Command& command, const Invocation& invocation, contract::SettingTable& table);
+StartResult begin(const Command& command, const Invocation& invocation,
+                  contract::SettingTable& table);
 // Logs the records that were left out. Call it after the log has started.
-void tell_left_out(const Begun& begun);
+void tell_left_out(const StartResult& begun);
 
 }  // namespace sightline::command

@@ -71,7 +71,7 @@ struct Lookup::State : std::enable_shared_from_this<Lookup::State> {
   std::size_t waiting SL_GUARDED_BY(mutex) = 0;  // the callbacks of all names
   bool stopped SL_GUARDED_BY(mutex) = false;
 
-  Answer find(const std::string& name, Done later, Duration age_max);
+  LookupState find(const std::string& name, Done later, Duration age_max);
   Name* entry_of(const std::string& name) SL_REQUIRES(mutex);
   void finish(const std::string& name, Resolved found);
   void take_in(Name& name, Resolved found) const;
@@ -97,9 +97,9 @@ Name* Lookup::State::entry_of(const std::string& name) {
   return &names[name];
 }
 
-Lookup::Answer Lookup::State::find(const std::string& name, Done later, Duration age_max) {
+Lookup::LookupState Lookup::State::find(const std::string& name, Done later, Duration age_max) {
   const auto now = clock.now();
-  Answer answer;
+  LookupState answer;
   bool is_first = false;
   std::string_view limit;
   {
@@ -195,7 +195,7 @@ Lookup::Lookup(const Options& options, Ask ask, const Clock& clock, runtime::Met
 
 Lookup::~Lookup() { stop(); }
 
-Lookup::Answer Lookup::find(const std::string& name, Done later, Duration age_max) {
+Lookup::LookupState Lookup::find(const std::string& name, Done later, Duration age_max) {
   asio::error_code code;
   const auto numeric = asio::ip::make_address(name, code);
   if (!code) return {{{numeric}, LookupFailure::None}};

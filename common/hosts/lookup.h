@@ -70,7 +70,7 @@ class Lookup {
   Lookup& operator=(const Lookup&) = delete;
 
   // The known state of a name.
-  struct Answer {
+  struct LookupState {
     // During a look-up: the earlier result. The callback brings the new one.
     Resolved found;
     // Since when a look-up is active. Nothing: no look-up is active.
@@ -80,7 +80,7 @@ class Lookup {
   // called only if asked_at is set, and then once, on the thread of the look-ups, perhaps before
   // this returns. It must not wait. Results older than age_max are looked up again, if age_max is
   // below good_age_max.
-  Answer find(const std::string& name, Done later, Duration age_max = Duration::max());
+  LookupState find(const std::string& name, Done later, Duration age_max = Duration::max());
 
   // Ends active look-ups. When it returns, no callback runs or will run. Further calls have no
   // effect.

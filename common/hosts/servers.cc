@@ -34,7 +34,7 @@ constexpr std::size_t kAddressesMax = 16;  // of one name
 constexpr const char* kServersFile = "/etc/resolv.conf";
 
 // A look-up that a caller has ordered.
-struct Order {
+struct LookupOrder {
   std::string name;
   Lookup::Done done;
 };
@@ -112,12 +112,12 @@ class Channel {
   [[nodiscard]] bool idle() const { return open_ == 0; }
   [[nodiscard]] const std::map<int, short>& sockets() const { return sockets_; }
 
-  void ask(const Order& order) {
+  void ask(const LookupOrder& order) {
     if (channel_ == nullptr) {
       order.done({{}, LookupFailure::Unanswered});
       return;
     }
-    auto question = std::make_unique<Question>(Question{this, order});
+    auto question = std::make_unique<DnsQuery>(DnsQuery{this, order});
     ++open_;
     // answered() deletes it.
     send(question.release(), AF_UNSPEC);
@@ -141,9 +141,9 @@ class Channel {
   }
 
  private:
-  struct Question {
+  struct DnsQuery {
     Channel* channel;
-    Order order;
+    LookupOrder order;
     int family = AF_UNSPEC;
     bool was_unanswered = false;  // the question for IPv4
   };
@@ -156,7 +156,7 @@ class Channel {
     sockets_[socket] = static_cast<short>((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
   }
 
-  void send(Question* question, int family) {
+  void send(DnsQuery* question, int family) {
     question->family = family;
     ares_addrinfo_hints hints{};
     hints.ai_family = family;
@@ -165,7 +165,7 @@ class Channel {
   }
 
   static void answered(void* asked, int status, int /*timeouts*/, ares_addrinfo* found) {
-    std::unique_ptr<Question> question(static_cast<Question*>(asked));
+    std::unique_ptr<DnsQuery> question(static_cast<DnsQuery*>(asked));
     Channel& channel = *question->channel;
     Resolved name{{}, trouble_of(status)};
     if (found != nullptr) {
@@ -210,14 +210,14 @@ struct Servers::State {
   const int wake_up = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
   Mutex mutex;
-  std::vector<Order> orders SL_GUARDED_BY(mutex);
+  std::vector<LookupOrder> orders SL_GUARDED_BY(mutex);
   bool stopped SL_GUARDED_BY(mutex) = false;
   std::optional<WorkerThread> thread SL_GUARDED_BY(mutex);
 
   // Only the thread uses these. The last channel takes new questions. An older channel ends with
   // its last question.
   std::vector<std::unique_ptr<Channel>> channels;
-  std::vector<Order> taken;  // not asked yet
+  std::vector<LookupOrder> taken;  // not asked yet
 
   void run(const std::stop_token& stop) {
     // A failed step ends only itself. What it had taken stays in `taken`.

@@ -29,14 +29,14 @@ constexpr std::string_view kCrlf = "\r\n";
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
 // The parser's results for the current message.
-struct Message {
-  explicit Message(const DecodeLimits& decode_limits) : limits(decode_limits) {}
+struct ParsedMessage {
+  explicit ParsedMessage(const DecodeLimits& decode_limits) : limits(decode_limits) {}
 
   // Keeps the memory of the headers, because the next message needs as much.
   void reset() {
     const auto kept = limits;
     auto old_headers = std::move(headers);
-    *this = Message(kept);
+    *this = ParsedMessage(kept);
     old_headers.clear();
     headers = std::move(old_headers);
   }
@@ -108,7 +108,7 @@ class Parser final : public beast::http::basic_parser<is_request> {
   using Code = beast::error_code;
 
  public:
-  explicit Parser(Message& message) : message_(message) {
+  explicit Parser(ParsedMessage& message) : message_(message) {
     // Message counts the limits. Beast's header limit restarts with every call, and without a body
     // limit Beast refuses every Content-Length.
     this->header_limit(std::numeric_limits<std::uint32_t>::max());
@@ -208,7 +208,7 @@ class Parser final : public beast::http::basic_parser<is_request> {
 
   void on_finish_impl(Code&) override { message_.finished = true; }
 
-  Message& message_;
+  ParsedMessage& message_;
 };
 
 // A message and the parser that fills it, decoded step by step.
@@ -306,7 +306,7 @@ struct Decoding {
     return refused();
   }
 
-  Message message;
+  ParsedMessage message;
   std::optional<Parser<is_request>> parser;
 };
 

@@ -41,7 +41,7 @@ Error failed(natsStatus status, std::string_view what) {
 }
 
 // What the callbacks may use. `is_open` is false when the link must not call back any more.
-struct Told {
+struct CallbackState {
   Mutex mutex;
   bool is_open SL_GUARDED_BY(mutex) = true;
   LinkCallbacks callbacks SL_GUARDED_BY(mutex);
@@ -49,7 +49,7 @@ struct Told {
 
 // Belongs to a subscription of NATS, until its last message.
 struct Route {
-  std::shared_ptr<Told> told;
+  std::shared_ptr<CallbackState> told;
   Listener listener;
   // Guarded by `told->mutex`:
   std::int64_t dropped = 0;  // the part that was reported
@@ -59,10 +59,10 @@ struct Route {
 // NATS does not say after which callback of a connection no other follows. The newest objects are
 // kept. An older one cannot have an active callback, because each connection lasted at least one
 // back-off.
-void keep_for_late_callbacks(std::shared_ptr<Told> told) {
+void keep_for_late_callbacks(std::shared_ptr<CallbackState> told) {
   static Mutex mutex;
   // Never destroyed, because threads of NATS may outlive main().
-  static auto& kept = *std::make_unique<std::deque<std::shared_ptr<Told>>>().release();
+  static auto& kept = *std::make_unique<std::deque<std::shared_ptr<CallbackState>>>().release();
   constexpr std::size_t kKept = 256;
   const MutexLock lock(mutex);
   kept.push_back(std::move(told));
@@ -117,7 +117,7 @@ std::string last_error(natsConnection* connection) {
 }
 
 void on_closed(natsConnection* connection, void* closure) {
-  auto& told = *static_cast<Told*>(closure);
+  auto& told = *static_cast<CallbackState*>(closure);
   const MutexLock lock(told.mutex);
   if (!told.is_open) return;
   try {
@@ -143,7 +143,7 @@ std::string refused_subject(std::string_view text) {
 void on_error(natsConnection* connection, natsSubscription* /*subscription*/, natsStatus status,
               void* closure) {
   if (status != NATS_NOT_PERMITTED) return;
-  auto& told = *static_cast<Told*>(closure);
+  auto& told = *static_cast<CallbackState*>(closure);
   const MutexLock lock(told.mutex);
   if (!told.is_open) return;
   try {
@@ -181,7 +181,7 @@ class Options {
   std::string what_ = "NATS options";
 };
 
-void set_behaviour(Options& options, const LinkOptions& wanted, Told* told) {
+void set_behaviour(Options& options, const LinkOptions& wanted, CallbackState* told) {
   const std::string_view what = "NATS options";
   options.set("nats.urls", natsOptions_SetURL, wanted.server.url.c_str());
   options.set(what, natsOptions_SetName, wanted.name.c_str());
@@ -239,7 +239,7 @@ void set_credentials(Options& options, const Credentials& credentials,
 }  // namespace
 
 struct Link::State {
-  std::shared_ptr<Told> told = std::make_shared<Told>();
+  std::shared_ptr<CallbackState> told = std::make_shared<CallbackState>();
   natsConnection* connection = nullptr;
   std::map<std::string, natsSubscription*> subscriptions;
   // Subscriptions that have ended. NATS' receiving thread looks a subscription up, and uses it

@@ -13,6 +13,6 @@ namespace sightline::runtime {
 // Fills at most 256 bytes, the limit of getentropy(2). More end the process, as does a failure.
 void fill_unguessable(std::span<std::uint8_t> bytes);
 // 64 random bits. A failure ends the process.
-std::uint64_t number_nobody_knows();
+std::uint64_t secure_random_u64();
 
 }  // namespace sightline::runtime

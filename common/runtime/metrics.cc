@@ -141,13 +141,13 @@ struct Metrics::State {
   std::vector<std::function<void()>> refreshes SL_GUARDED_BY(mutex);
   Mutex refreshing;  // held while they run, so scrapes do not overlap
 
-  struct Found {
+  struct SeriesCell {
     std::shared_ptr<MetricCell> cell;
     bool is_overflow = false;
   };
 
-  Found find_or_make(const MetricSpec& spec, MetricType type,
-                     std::span<const std::string_view> label_values) {
+  SeriesCell find_or_make(const MetricSpec& spec, MetricType type,
+                          std::span<const std::string_view> label_values) {
     SL_CHECK(spec.type == type);
     SL_CHECK(spec.label_count() == label_values.size());
     const MutexLock lock(mutex);
@@ -187,10 +187,11 @@ struct Metrics::State {
   std::shared_ptr<MetricCell> cell(const MetricSpec& spec, MetricType type,
                                    std::span<const std::string_view> label_values) {
     // The overflow counter is looked up after the lock is free, because Mutex is not recursive.
-    Found found = find_or_make(spec, type, label_values);
+    SeriesCell found = find_or_make(spec, type, label_values);
     if (found.is_overflow) {
       const MetricSpec& overflow = contract::kMetricOverflowTotal;
-      const Found counter = find_or_make(overflow, MetricType::Counter, std::span(&spec.name, 1));
+      const SeriesCell counter =
+          find_or_make(overflow, MetricType::Counter, std::span(&spec.name, 1));
       counter.cell->value.fetch_add(1, std::memory_order_relaxed);
     }
     return std::move(found.cell);

@@ -82,18 +82,18 @@ bool holds_token(std::string_view authorization, const std::vector<std::string>&
 }
 
 Result<std::unique_ptr<TokenFile>> TokenFile::open(std::string path, const Clock& clock) {
-  Held held = read(path);
+  FileContent held = read(path);
   if (!held.problem.empty()) return unusable(path + " " + held.problem);
   return std::make_unique<TokenFile>(std::move(path), clock, std::move(held));
 }
 
-TokenFile::TokenFile(std::string path, const Clock& clock, Held held)
+TokenFile::TokenFile(std::string path, const Clock& clock, FileContent held)
     : path_(std::move(path)),
       clock_(clock),
       read_at_(clock.now()),
-      held_(std::make_shared<const Held>(std::move(held))) {}
+      held_(std::make_shared<const FileContent>(std::move(held))) {}
 
-TokenFile::Held TokenFile::read(const std::string& path) {
+TokenFile::FileContent TokenFile::read(const std::string& path) {
   const auto content = read_small_file(path, kTokenFileBytesMax);
   if (!content.ok()) return {{}, content.error().message};
   auto tokens = parse_tokens(*content);
@@ -101,7 +101,7 @@ TokenFile::Held TokenFile::read(const std::string& path) {
   return {std::move(*tokens), {}};
 }
 
-bool TokenFile::is_read_due() {
+bool TokenFile::start_due_read() {
   const MutexLock lock(mutex_);
   const Instant now = clock_.now();
   if (now < read_at_ + kReadAfter) return false;
@@ -112,7 +112,7 @@ bool TokenFile::is_read_due() {
 void TokenFile::read_again() {
   // Logs only changes: a broken file would otherwise fill the log each second.
   const auto before = held_.read();
-  Held next = read(path_);
+  FileContent next = read(path_);
   if (next.problem != before->problem) {
     if (next.problem.empty()) {
       log(LogLevel::Info, "the token file can be used again", {{"file", path_}});
@@ -123,16 +123,16 @@ void TokenFile::read_again() {
   }
   // Also after a failure: an unusable file must admit no caller, or a revoked token would stay
   // valid.
-  held_.publish(std::make_shared<const Held>(std::move(next)));
+  held_.publish(std::make_shared<const FileContent>(std::move(next)));
 }
 
 bool TokenFile::admits(std::string_view authorization) {
-  if (is_read_due()) read_again();
+  if (start_due_read()) read_again();
   return holds_token(authorization, held_.read()->tokens);
 }
 
 std::string TokenFile::first() {
-  if (is_read_due()) read_again();
+  if (start_due_read()) read_again();
   const auto held = held_.read();
   return held->tokens.empty() ? std::string() : held->tokens.front();
 }

@@ -38,7 +38,7 @@ bool holds_token(std::string_view authorization, const std::vector<std::string>&
 // the file is repaired. It logs this once.
 // Thread safety: admits() from any thread. It sometimes reads a small local file.
 class TokenFile {
-  struct Held {
+  struct FileContent {
     // Empty: no token is usable.
     std::vector<std::string> tokens;
     // Why no token is usable. Empty: they are usable.
@@ -53,7 +53,7 @@ class TokenFile {
   static Result<std::unique_ptr<TokenFile>> open(std::string path, const Clock& clock);
 
   // For open() only.
-  TokenFile(std::string path, const Clock& clock, Held held);
+  TokenFile(std::string path, const Clock& clock, FileContent held);
 
   // Whether the value of a request's Authorization header contains one of the tokens. An empty
   // value never does.
@@ -62,16 +62,16 @@ class TokenFile {
   [[nodiscard]] std::string first();
 
  private:
-  static Held read(const std::string& path);
+  static FileContent read(const std::string& path);
   // True for one caller each kReadAfter, because one read is enough.
-  [[nodiscard]] bool is_read_due();
+  [[nodiscard]] bool start_due_read();
   void read_again();
 
   const std::string path_;
   const Clock& clock_;
   Mutex mutex_;
   Instant read_at_ SL_GUARDED_BY(mutex_);
-  Published<Held> held_;
+  Published<FileContent> held_;
 };
 
 }  // namespace sightline::runtime

@@ -26,7 +26,7 @@ SETTINGS = (CONTRACT + "*settings*.cc", "router/*settings*.cc", "simulator/*sett
             "router/cli/*.cc", "router/apps/*.cc", "router/process/*.cc")
 
 # The operator has its own settings and its own page.
-OPERATOR_SETTINGS = "operator/manager/settings.cc"
+OPERATOR_SETTINGS = "operator/manager/operator_settings.cc"
 OPERATOR_DOC = "docs/operator.md"
 
 _SETTING = re.compile(r'\{\s*"([a-z_]+(?:\.[a-z_]+)*)",\s*"([a-z][a-z0-9-]*)",')

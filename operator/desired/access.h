@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 // The identity of the pods for the API server.
@@ -18,6 +18,6 @@ std::string service_account(const Owner& owner, std::string_view component);
 // One ServiceAccount for each component, for all revisions. It has no role, and no pod mounts its
 // token: our pods never call the API server. Policies and admission can distinguish components by
 // it.
-std::vector<object::Value> service_accounts(const Scene& scene);
+std::vector<object::Value> service_accounts(const RenderInput& input);
 
 }  // namespace sightline::desired

@@ -12,9 +12,9 @@ using object::Value;
 namespace {
 
 // The most frontends that may exist.
-std::int64_t frontends_of(const Scene& scene, const Sizes& sizes) {
+std::int64_t frontends_of(const RenderInput& input, const Sizes& sizes) {
   if (sizes.frontends) return *sizes.frontends;
-  const auto& autoscaling = scene.spec.frontend.autoscaling;
+  const auto& autoscaling = input.spec.frontend.autoscaling;
   return autoscaling ? autoscaling->max_replicas : 0;
 }
 
@@ -28,8 +28,8 @@ Value cpu_metric(std::int64_t percent) {
 
 }  // namespace
 
-Value disruption_budget(const Scene& scene, Budget budget) {
-  Value object = object_of(scene, {.api_version = "policy/v1",
+Value disruption_budget(const RenderInput& input, PodBudget budget) {
+  Value object = object_of(input, {.api_version = "policy/v1",
                                    .kind = "PodDisruptionBudget",
                                    .name = std::move(budget.name),
                                    .labels = std::move(budget.labels)});
@@ -40,33 +40,33 @@ Value disruption_budget(const Scene& scene, Budget budget) {
   return object;
 }
 
-std::vector<Value> disruption_budgets(const Scene& scene, const Sizes& sizes) {
+std::vector<Value> disruption_budgets(const RenderInput& input, const Sizes& sizes) {
   std::vector<Value> budgets;
-  const std::int64_t most = scene.spec.disruption.max_unavailable;
+  const std::int64_t most = input.spec.disruption.max_unavailable;
   const auto add = [&](std::string_view component, const std::string& pool, std::int64_t pods) {
     // A budget for as many pods would limit nothing.
     if (pods <= most) return;
     const std::string part = pool.empty() ? std::string(component) : pool;
     budgets.push_back(disruption_budget(
-        scene, {.name = revision_name(scene.owner, scene.revision, part),
-                .labels = labels(scene.owner, component, scene.revision, pool),
-                .selector = selector_labels(scene.owner, component, scene.revision, pool),
+        input, {.name = revision_name(input.owner, input.revision, part),
+                .labels = labels(input.owner, component, input.revision, pool),
+                .selector = selector_labels(input.owner, component, input.revision, pool),
                 .unavailable_max = most}));
   };
-  add(kFrontend, {}, frontends_of(scene, sizes));
+  add(kFrontend, {}, frontends_of(input, sizes));
   add(kRouterComponent, {}, sizes.routers);
   for (const auto& [pool, pods] : sizes.pools) add(kWorker, pool, pods);
   return budgets;
 }
 
-std::optional<Value> frontend_autoscaler(const Scene& scene, const Sizes& sizes) {
-  const auto& autoscaling = scene.spec.frontend.autoscaling;
+std::optional<Value> frontend_autoscaler(const RenderInput& input, const Sizes& sizes) {
+  const auto& autoscaling = input.spec.frontend.autoscaling;
   if (!autoscaling || sizes.frontends) return std::nullopt;
-  const std::string name = revision_name(scene.owner, scene.revision, kFrontend);
-  Value object = object_of(scene, {.api_version = "autoscaling/v2",
+  const std::string name = revision_name(input.owner, input.revision, kFrontend);
+  Value object = object_of(input, {.api_version = "autoscaling/v2",
                                    .kind = "HorizontalPodAutoscaler",
                                    .name = name,
-                                   .labels = labels(scene.owner, kFrontend, scene.revision)});
+                                   .labels = labels(input.owner, kFrontend, input.revision)});
   object.set({"spec", "scaleTargetRef", "apiVersion"}, "apps/v1");
   object.set({"spec", "scaleTargetRef", "kind"}, "Deployment");
   object.set({"spec", "scaleTargetRef", "name"}, name);

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 // How many pods of a revision exist at least, during evictions and under load.
 namespace sightline::desired {
 
 // What a PodDisruptionBudget protects.
-struct Budget {
+struct PodBudget {
   std::string name;
   object::Value labels;
   // Selects its pods by labels.
@@ -23,14 +23,14 @@ struct Budget {
 };
 // A PodDisruptionBudget. It never protects pods that are not ready, so these do not block the drain
 // of a node.
-object::Value disruption_budget(const Scene& scene, Budget budget);
+object::Value disruption_budget(const RenderInput& input, PodBudget budget);
 
 // One budget each for frontends, for routers and for each pool with a template. It needs more pods
 // than spec.disruption.maxUnavailable: with fewer, a budget would never prevent an eviction.
-std::vector<object::Value> disruption_budgets(const Scene& scene, const Sizes& sizes);
+std::vector<object::Value> disruption_budgets(const RenderInput& input, const Sizes& sizes);
 
 // The HorizontalPodAutoscaler of the revision's frontends. Nothing if the spec has no autoscaling,
 // or if `sizes` gives their number.
-std::optional<object::Value> frontend_autoscaler(const Scene& scene, const Sizes& sizes);
+std::optional<object::Value> frontend_autoscaler(const RenderInput& input, const Sizes& sizes);
 
 }  // namespace sightline::desired

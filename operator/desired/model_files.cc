@@ -56,8 +56,8 @@ std::string model_folder(const crd::Model& model) {
   return below.empty() ? std::string(kModelPath) : std::string(kModelPath) + "/" + below;
 }
 
-std::string engine_model(const Scene& scene, const crd::Pool& pool) {
-  const crd::Model& model = scene.spec.model;
+std::string engine_model(const RenderInput& input, const crd::Pool& pool) {
+  const crd::Model& model = input.spec.model;
   const bool is_own = model.source || pool.backend == crd::Backend::Simulator;
   return is_own ? model_folder(model) : model.name;
 }
@@ -77,18 +77,18 @@ std::string download_image(const crd::Spec& spec, const crd::NotedImages& images
   return {};
 }
 
-ModelFiles files_of_engine(const Scene& scene, const crd::Pool& pool) {
+ModelFiles files_of_engine(const RenderInput& input, const crd::Pool& pool) {
   // Without a source the engine downloads the weights itself.
-  const bool is_small = !scene.spec.model.source || pool.backend == crd::Backend::Simulator;
+  const bool is_small = !input.spec.model.source || pool.backend == crd::Backend::Simulator;
   return is_small ? ModelFiles::Small : ModelFiles::All;
 }
 
-void mount_model(PodSpec& pod, const Scene& scene) {
-  pod.mount(kVolume, volume_source(scene.spec.model), kModelPath, true);
+void mount_model(PodSpec& pod, const RenderInput& input) {
+  pod.mount(kVolume, volume_source(input.spec.model), kModelPath, true);
 }
 
-void add_download(PodSpec& pod, const Scene& scene, ModelFiles files) {
-  const crd::Model& model = scene.spec.model;
+void add_download(PodSpec& pod, const RenderInput& input, ModelFiles files) {
+  const crd::Model& model = input.spec.model;
   if (!is_downloaded(model)) return;
   const Repository repository = repository_of(model);
   std::vector<std::string> args = {repository.name, "--local-dir", std::string(kModelPath)};
@@ -100,15 +100,15 @@ void add_download(PodSpec& pod, const Scene& scene, ModelFiles files) {
   }
   Value container = Value::object();
   container.member("name") = "download";
-  container.member("image") = download_image(scene.spec, scene.images);
-  container.member("imagePullPolicy") = crd::word_of(scene.spec.image_pull_policy);
+  container.member("image") = download_image(input.spec, input.images);
+  container.member("imagePullPolicy") = crd::word_of(input.spec.image_pull_policy);
   container.member("command") = texts_of({"hf", "download"});
   container.member("args") = texts_of(args);
   // `hf` needs a HOME that it can write, and the root file system is read-only.
   set_env(container, "HOME", "/tmp");
   set_hub_token(container, model);
   Value security = restricted_container();
-  if (scene.spec.pod_user == crd::PodUser::Fixed) security.member("runAsUser") = kUser;
+  if (input.spec.pod_user == crd::PodUser::Fixed) security.member("runAsUser") = kUser;
   container.member("securityContext") = std::move(security);
   pod.begin_mounts();
   // Only the download may write. The other containers mount the volume read-only.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "operator/desired/pods.h"
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 // How the model's files come into pods: from a claim, from an image, or from the Hugging Face hub
@@ -19,7 +19,7 @@ std::string model_folder(const crd::Model& model);
 
 // The model argument of an engine: this folder. Without a source it is the name on the hub, because
 // engines download themselves. Simulators do not.
-std::string engine_model(const Scene& scene, const crd::Pool& pool);
+std::string engine_model(const RenderInput& input, const crd::Pool& pool);
 
 // Whether an init container downloads the model.
 bool is_downloaded(const crd::Model& model);
@@ -35,14 +35,14 @@ enum class ModelFiles {
   All,
 };
 // The files that the engines of a pool need.
-ModelFiles files_of_engine(const Scene& scene, const crd::Pool& pool);
+ModelFiles files_of_engine(const RenderInput& input, const crd::Pool& pool);
 
 // Mounts the files, read-only, in the containers that are added afterwards.
-void mount_model(PodSpec& pod, const Scene& scene);
+void mount_model(PodSpec& pod, const RenderInput& input);
 
 // Adds the container that downloads the files, if they are downloaded. Call it before the
 // containers that read them. It leaves no mounts for these.
-void add_download(PodSpec& pod, const Scene& scene, ModelFiles files);
+void add_download(PodSpec& pod, const RenderInput& input, ModelFiles files);
 
 // Sets the hub's token in a container that downloads.
 void set_hub_token(object::Value& container, const crd::Model& model);

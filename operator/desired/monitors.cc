@@ -14,33 +14,33 @@ namespace {
 
 constexpr std::array kScraped = {kFrontend, kRouterComponent, kWorker, kAgent};
 
-Value endpoint(const Scene& scene, std::string_view port) {
+Value endpoint(const RenderInput& input, std::string_view port) {
   return Value::object(
-      {{"port", port}, {"path", "/metrics"}, {"interval", scene.spec.monitoring.interval}});
+      {{"port", port}, {"path", "/metrics"}, {"interval", input.spec.monitoring.interval}});
 }
 
 // Engines export their own hit rate. If a network policy closes their port, no scrape is possible.
-Value endpoints(const Scene& scene, std::string_view component) {
-  Value all = Value::array({endpoint(scene, "admin")});
-  if (component == kWorker && !scene.spec.network_policy.enabled) {
-    all.append(endpoint(scene, "http"));
+Value endpoints(const RenderInput& input, std::string_view component) {
+  Value all = Value::array({endpoint(input, "admin")});
+  if (component == kWorker && !input.spec.network_policy.enabled) {
+    all.append(endpoint(input, "http"));
   }
   return all;
 }
 
-Value monitor(const Scene& scene, std::string_view component) {
+Value monitor(const RenderInput& input, std::string_view component) {
   Value with_users = Value::object();
-  for (const auto& [name, value] : scene.spec.monitoring.labels) with_users.member(name) = value;
+  for (const auto& [name, value] : input.spec.monitoring.labels) with_users.member(name) = value;
   // Our labels replace those of users.
-  with_users.merge(labels(scene.owner, component, {}));
-  Value object = object_of(scene, {.api_version = "monitoring.coreos.com/v1",
+  with_users.merge(labels(input.owner, component, {}));
+  Value object = object_of(input, {.api_version = "monitoring.coreos.com/v1",
                                    .kind = "PodMonitor",
-                                   .name = shared_name(scene.owner, component),
+                                   .name = shared_name(input.owner, component),
                                    .labels = std::move(with_users)});
-  object.set({"spec", "selector", "matchLabels"}, selector_labels(scene.owner, component, {}));
+  object.set({"spec", "selector", "matchLabels"}, selector_labels(input.owner, component, {}));
   object.set({"spec", "podTargetLabels"},
              Value::array({kRouterLabel, kRevisionLabel, kPoolLabel, kComponentLabel}));
-  object.set({"spec", "podMetricsEndpoints"}, endpoints(scene, component));
+  object.set({"spec", "podMetricsEndpoints"}, endpoints(input, component));
   return object;
 }
 
@@ -58,10 +58,10 @@ bool is_scraped(const crd::Spec& spec, bool has_pod_monitors) {
   return false;
 }
 
-std::vector<Value> pod_monitors(const Scene& scene, bool has_pod_monitors) {
-  if (!is_scraped(scene.spec, has_pod_monitors)) return {};
+std::vector<Value> pod_monitors(const RenderInput& input, bool has_pod_monitors) {
+  if (!is_scraped(input.spec, has_pod_monitors)) return {};
   std::vector<Value> monitors;
-  for (const std::string_view component : kScraped) monitors.push_back(monitor(scene, component));
+  for (const std::string_view component : kScraped) monitors.push_back(monitor(input, component));
   return monitors;
 }
 

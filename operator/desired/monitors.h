@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 namespace sightline::desired {
@@ -16,6 +16,6 @@ bool is_scraped(const crd::Spec& spec, bool has_pod_monitors);
 // One PodMonitor (monitoring.coreos.com/v1) each for frontends, routers, workers and agents, whose
 // admin ports have the metrics. They cover all revisions, which labels distinguish. Empty unless
 // is_scraped().
-std::vector<object::Value> pod_monitors(const Scene& scene, bool has_pod_monitors);
+std::vector<object::Value> pod_monitors(const RenderInput& input, bool has_pod_monitors);
 
 }  // namespace sightline::desired

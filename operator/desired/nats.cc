@@ -23,48 +23,48 @@ constexpr std::string_view kPidFolder = "/var/run/nats";
 // Longer than a server takes to send its clients away.
 constexpr std::int64_t kGraceSeconds = 60;
 
-std::string name_of(const Scene& scene) { return shared_name(scene.owner, kNats); }
+std::string name_of(const RenderInput& input) { return shared_name(input.owner, kNats); }
 
-Value titled(const Scene& scene, std::string_view api_version, std::string_view kind,
+Value titled(const RenderInput& input, std::string_view api_version, std::string_view kind,
              std::string name) {
-  return object_of(scene, {.api_version = api_version,
+  return object_of(input, {.api_version = api_version,
                            .kind = kind,
                            .name = std::move(name),
-                           .labels = labels(scene.owner, kNats, {})});
+                           .labels = labels(input.owner, kNats, {})});
 }
 
-Value config_map(const Scene& scene, const std::string& config) {
-  Value map = titled(scene, "v1", "ConfigMap", name_of(scene));
+Value config_map(const RenderInput& input, const std::string& config) {
+  Value map = titled(input, "v1", "ConfigMap", name_of(input));
   map.set({"data", kNatsConfigFile}, config);
   return map;
 }
 
-Value service(const Scene& scene, std::string name, Value ports) {
-  Value object = titled(scene, "v1", "Service", std::move(name));
-  object.set({"spec", "selector"}, selector_labels(scene.owner, kNats, {}));
+Value service(const RenderInput& input, std::string name, Value ports) {
+  Value object = titled(input, "v1", "Service", std::move(name));
+  object.set({"spec", "selector"}, selector_labels(input.owner, kNats, {}));
   object.set({"spec", "ports"}, std::move(ports));
   return object;
 }
 
-Value clients_service(const Scene& scene) {
-  return service(scene, name_of(scene), Value::array({service_port("client", kNatsPort)}));
+Value clients_service(const RenderInput& input) {
+  return service(input, name_of(input), Value::array({service_port("client", kNatsPort)}));
 }
 
 // Also resolves servers that are not ready, because servers must find each other before that.
-Value servers_service(const Scene& scene) {
+Value servers_service(const RenderInput& input) {
   Value object = service(
-      scene, nats_servers_service(scene.owner),
+      input, nats_servers_service(input.owner),
       Value::array({service_port("client", kNatsPort), service_port("cluster", kNatsClusterPort)}));
   object.set({"spec", "clusterIP"}, "None");
   object.set({"spec", "publishNotReadyAddresses"}, true);
   return object;
 }
 
-Value container(const Scene& scene, const crd::ManagedNats& nats) {
+Value container(const RenderInput& input, const crd::ManagedNats& nats) {
   Value made = Value::object();
   made.member("name") = kNats;
-  made.member("image") = nats.image.empty() ? scene.images.nats : nats.image;
-  made.member("imagePullPolicy") = crd::word_of(scene.spec.image_pull_policy);
+  made.member("image") = nats.image.empty() ? input.images.nats : nats.image;
+  made.member("imagePullPolicy") = crd::word_of(input.spec.image_pull_policy);
   made.member("args") =
       texts_of({"--config", std::string(kConfigFolder) + "/" + std::string(kNatsConfigFile)});
   // The configuration uses it as server_name.
@@ -89,13 +89,13 @@ Value container(const Scene& scene, const crd::ManagedNats& nats) {
 }
 
 // In one folder, because the configuration includes the file beside it.
-Value config_volume(const Scene& scene, const crd::ManagedNats& nats) {
+Value config_volume(const RenderInput& input, const crd::ManagedNats& nats) {
   Value map = Value::object();
-  map.set({"configMap", "name"}, name_of(scene));
+  map.set({"configMap", "name"}, name_of(input));
   Value sources = Value::array({std::move(map)});
   if (nats.replicas > 1) {
     Value secret = Value::object();
-    secret.set({"secret", "name"}, shared_name(scene.owner, "nats-server"));
+    secret.set({"secret", "name"}, shared_name(input.owner, "nats-server"));
     sources.append(std::move(secret));
   }
   Value volume = Value::object();
@@ -103,24 +103,25 @@ Value config_volume(const Scene& scene, const crd::ManagedNats& nats) {
   return volume;
 }
 
-Value stateful_set(const Scene& scene, const crd::ManagedNats& nats, std::string_view config) {
-  PodSpec pod(scene, kNats);
-  pod.set_user(scene.spec);
-  pod.mount("config", config_volume(scene, nats), kConfigFolder, true);
+Value stateful_set(const RenderInput& input, const crd::ManagedNats& nats,
+                   std::string_view config) {
+  PodSpec pod(input, kNats);
+  pod.set_user(input.spec);
+  pod.mount("config", config_volume(input, nats), kConfigFolder, true);
   pod.mount_scratch("pid", kPidFolder);
-  pod.add_container(container(scene, nats));
+  pod.add_container(container(input, nats));
   pod.set("terminationGracePeriodSeconds", kGraceSeconds);
-  if (nats.replicas > 1) pod.spread(selector_labels(scene.owner, kNats, {}));
-  Value set = titled(scene, "apps/v1", "StatefulSet", name_of(scene));
-  set.set({"spec", "replicas"}, scene.spec.suspend ? 0 : nats.replicas);
-  set.set({"spec", "serviceName"}, nats_servers_service(scene.owner));
+  if (nats.replicas > 1) pod.spread(selector_labels(input.owner, kNats, {}));
+  Value set = titled(input, "apps/v1", "StatefulSet", name_of(input));
+  set.set({"spec", "replicas"}, input.spec.suspend ? 0 : nats.replicas);
+  set.set({"spec", "serviceName"}, nats_servers_service(input.owner));
   set.set({"spec", "podManagementPolicy"}, "Parallel");
   set.set({"spec", "revisionHistoryLimit"}, 1);
-  set.set({"spec", "selector", "matchLabels"}, selector_labels(scene.owner, kNats, {}));
-  set.set({"spec", "template", "metadata", "labels"}, labels(scene.owner, kNats, {}));
-  if (!scene.spec.restart.empty()) {
+  set.set({"spec", "selector", "matchLabels"}, selector_labels(input.owner, kNats, {}));
+  set.set({"spec", "template", "metadata", "labels"}, labels(input.owner, kNats, {}));
+  if (!input.spec.restart.empty()) {
     set.set({"spec", "template", "metadata", "annotations", kRestartAnnotation},
-            scene.spec.restart);
+            input.spec.restart);
   }
   // A new configuration changes the template, so the servers restart.
   set_config_digest(set, config);
@@ -131,16 +132,16 @@ Value stateful_set(const Scene& scene, const crd::ManagedNats& nats, std::string
 
 }  // namespace
 
-std::vector<Value> nats_objects(const Scene& scene, const NatsKeys& keys) {
-  if (scene.spec.nats.external) return {};
-  const crd::ManagedNats nats = scene.spec.nats.managed.value_or(crd::ManagedNats{});
-  const std::string config = nats_config(scene.owner, keys, nats.replicas);
-  std::vector<Value> objects = {config_map(scene, config), clients_service(scene),
-                                servers_service(scene), stateful_set(scene, nats, config)};
-  if (nats.replicas > 1 && !scene.spec.suspend) {
-    objects.push_back(disruption_budget(scene, {.name = name_of(scene),
-                                                .labels = labels(scene.owner, kNats, {}),
-                                                .selector = selector_labels(scene.owner, kNats, {}),
+std::vector<Value> nats_objects(const RenderInput& input, const NatsKeys& keys) {
+  if (input.spec.nats.external) return {};
+  const crd::ManagedNats nats = input.spec.nats.managed.value_or(crd::ManagedNats{});
+  const std::string config = nats_config(input.owner, keys, nats.replicas);
+  std::vector<Value> objects = {config_map(input, config), clients_service(input),
+                                servers_service(input), stateful_set(input, nats, config)};
+  if (nats.replicas > 1 && !input.spec.suspend) {
+    objects.push_back(disruption_budget(input, {.name = name_of(input),
+                                                .labels = labels(input.owner, kNats, {}),
+                                                .selector = selector_labels(input.owner, kNats, {}),
                                                 .unavailable_max = 1}));
   }
   return objects;

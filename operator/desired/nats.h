@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "operator/desired/nats_config.h"
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 namespace sightline::desired {
@@ -15,6 +15,6 @@ namespace sightline::desired {
 // clients, a Service with one name for each server, a StatefulSet and, for three servers, a
 // PodDisruptionBudget. Empty for an external NATS. One of three servers sends its clients to the
 // others before it ends. A single server ends immediately, which lets clients return sooner.
-std::vector<object::Value> nats_objects(const Scene& scene, const NatsKeys& keys);
+std::vector<object::Value> nats_objects(const RenderInput& input, const NatsKeys& keys);
 
 }  // namespace sightline::desired

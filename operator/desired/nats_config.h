@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 
 // The configuration of the servers of a managed NATS. Pure text.
 namespace sightline::desired {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 namespace sightline::desired {
@@ -26,6 +26,6 @@ namespace sightline::desired {
 //
 // KV events stay within a worker's pod, where policies do not apply. A user's own policy, also for
 // labels of podTemplate, may allow more.
-std::vector<object::Value> network_policies(const Scene& scene, bool is_scraped);
+std::vector<object::Value> network_policies(const RenderInput& input, bool is_scraped);
 
 }  // namespace sightline::desired

@@ -10,9 +10,9 @@
 #include "operator/desired/monitors.h"
 #include "operator/desired/nats.h"
 #include "operator/desired/network_policy.h"
+#include "operator/desired/pool_deployment.h"
 #include "operator/desired/pools.h"
-#include "operator/desired/settings.h"
-#include "operator/desired/workers.h"
+#include "operator/desired/program_settings.h"
 #include "operator/desired/workloads.h"
 
 namespace sightline::desired {
@@ -33,33 +33,33 @@ std::int64_t size_of(const Sizes& sizes, const crd::Pool& pool) {
 
 }  // namespace
 
-std::vector<Value> shared_objects(const Scene& scene, const Surroundings& around) {
-  std::vector<Value> objects = service_accounts(scene);
-  add(objects, network_policies(scene, is_scraped(scene.spec, around.has_pod_monitors)));
-  add(objects, nats_objects(scene, around.nats));
-  objects.push_back(client_service(scene));
-  add(objects, pool_objects(scene));
-  add(objects, pod_monitors(scene, around.has_pod_monitors));
+std::vector<Value> shared_objects(const RenderInput& input, const ClusterFacts& deps) {
+  std::vector<Value> objects = service_accounts(input);
+  add(objects, network_policies(input, is_scraped(input.spec, deps.has_pod_monitors)));
+  add(objects, nats_objects(input, deps.nats));
+  objects.push_back(client_service(input));
+  add(objects, pool_objects(input));
+  add(objects, pod_monitors(input, deps.has_pod_monitors));
   return objects;
 }
 
-std::vector<Value> revision_objects(const Scene& scene, const Sizes& sizes,
+std::vector<Value> revision_objects(const RenderInput& input, const Sizes& sizes,
                                     const std::vector<WorkerFields>& workers,
                                     const std::vector<ForeignPod>& foreign) {
-  std::vector<Value> objects = {revision_config_map(scene), live_config_map(scene, workers)};
-  if (scene.chat_template) objects.push_back(template_config_map(scene));
-  objects.push_back(router_service(scene));
-  objects.push_back(router_deployment(scene, sizes.routers));
-  for (const crd::Pool& pool : scene.spec.pools) {
+  std::vector<Value> objects = {revision_config_map(input), live_config_map(input, workers)};
+  if (input.chat_template) objects.push_back(template_config_map(input));
+  objects.push_back(router_service(input));
+  objects.push_back(router_deployment(input, sizes.routers));
+  for (const crd::Pool& pool : input.spec.pools) {
     if (!pool.worker_template) continue;
-    objects.push_back(pool_deployment(scene, pool, size_of(sizes, pool)));
+    objects.push_back(pool_deployment(input, pool, size_of(sizes, pool)));
   }
-  add(objects, agent_objects(scene, foreign));
-  objects.push_back(frontend_deployment(scene, sizes.frontends));
-  if (auto autoscaler = frontend_autoscaler(scene, sizes)) {
+  add(objects, agent_objects(input, foreign));
+  objects.push_back(frontend_deployment(input, sizes.frontends));
+  if (auto autoscaler = frontend_autoscaler(input, sizes)) {
     objects.push_back(std::move(*autoscaler));
   }
-  add(objects, disruption_budgets(scene, sizes));
+  add(objects, disruption_budgets(input, sizes));
   return objects;
 }
 

@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "operator/desired/agents.h"
+#include "operator/desired/foreign_agents.h"
 #include "operator/desired/nats_config.h"
-#include "operator/desired/scene.h"
-#include "operator/desired/settings.h"
+#include "operator/desired/program_settings.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 // All objects of a MultimodalRouter, to be written with server-side apply in this order: an object
@@ -17,20 +17,20 @@
 namespace sightline::desired {
 
 // Observations besides the spec.
-struct Surroundings {
+struct ClusterFacts {
   // The public keys in the Secrets. Unused with an external NATS.
   NatsKeys nats;
   // The API server knows this kind.
   bool has_pod_monitors = false;
 };
 
-// The objects that all revisions share. `scene` has the accepted spec.
-std::vector<object::Value> shared_objects(const Scene& scene, const Surroundings& around);
+// The objects that all revisions share. `input` has the accepted spec.
+std::vector<object::Value> shared_objects(const RenderInput& input, const ClusterFacts& deps);
 
 // The objects of one revision. The first is its ConfigMap NAME-REVISION, which owns others.
 // workers: as its routers have them now. foreign: the pods that its pools select. If the object is
 // suspended, `sizes` must be zero.
-std::vector<object::Value> revision_objects(const Scene& scene, const Sizes& sizes,
+std::vector<object::Value> revision_objects(const RenderInput& input, const Sizes& sizes,
                                             const std::vector<WorkerFields>& workers,
                                             const std::vector<ForeignPod>& foreign);
 

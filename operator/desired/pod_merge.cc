@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 
 namespace sightline::desired {
 namespace {
@@ -79,7 +79,7 @@ constexpr std::array<std::string_view, 3> kLists = {"containers", "initContainer
 // A user may replace the volumes of the model, of scratch space and of shared memory.
 constexpr std::array<std::string_view, 5> kOurVolumes = {"config", "identity", "nats", "template",
                                                          "tokens"};
-// Variables of settings.h. Users may set other settings of the programs this way.
+// Variables of program_settings.h. Users may set other settings of the programs this way.
 constexpr std::array<std::string_view, 12> kOurVariables = {
     "SIGHTLINE_MODEL_PATH",   "SIGHTLINE_SERVED_MODEL_NAME", "SIGHTLINE_IDENTITY_KEY_FILE",
     "SIGHTLINE_SCOPE",        "SIGHTLINE_REVISION",          "SIGHTLINE_REPLICA_NAME",

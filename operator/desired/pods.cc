@@ -85,8 +85,8 @@ void set_env_of_secret(Value& container, std::string_view name, const crd::Secre
   set_env_from(container, name, std::move(source));
 }
 
-PodSpec::PodSpec(const Scene& scene, std::string_view component) : spec_(Value::object()) {
-  spec_.member("serviceAccountName") = service_account(scene.owner, component);
+PodSpec::PodSpec(const RenderInput& input, std::string_view component) : spec_(Value::object()) {
+  spec_.member("serviceAccountName") = service_account(input.owner, component);
   spec_.member("automountServiceAccountToken") = false;
   // Otherwise each Service of the namespace adds variables to the containers.
   spec_.member("enableServiceLinks") = false;
@@ -94,7 +94,7 @@ PodSpec::PodSpec(const Scene& scene, std::string_view component) : spec_(Value::
   // The Pod Security Standard `restricted` demands both.
   set_security("runAsNonRoot", true);
   set_security("seccompProfile", Value::object({{"type", "RuntimeDefault"}}));
-  for (const crd::PullSecret& secret : scene.spec.image_pull_secrets) {
+  for (const crd::PullSecret& secret : input.spec.image_pull_secrets) {
     spec_.member("imagePullSecrets").append(Value::object({{"name", secret.name}}));
   }
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 // What the pods of all components have in common.
@@ -61,7 +61,7 @@ class PodSpec {
  public:
   // A pod of a component, with the component's ServiceAccount (access.h). It follows the restricted
   // Pod Security Standard, and contains no credentials of the API server.
-  PodSpec(const Scene& scene, std::string_view component);
+  PodSpec(const RenderInput& input, std::string_view component);
 
   // Containers that are added afterwards get no mounts of earlier ones.
   void begin_mounts() { mounts_ = object::Value::array(); }

@@ -8,8 +8,8 @@
 #include "operator/crd/words.h"
 #include "operator/desired/model_files.h"
 #include "operator/desired/pod_merge.h"
+#include "operator/desired/program_settings.h"
 #include "operator/desired/secrets.h"
-#include "operator/desired/settings.h"
 
 namespace sightline::desired {
 
@@ -30,18 +30,19 @@ Value pod_field(std::string_view field) {
 
 }  // namespace
 
-Value program(const Scene& scene, std::string_view name, const std::vector<std::string>& args) {
+Value program(const RenderInput& input, std::string_view name,
+              const std::vector<std::string>& args) {
   Value container = Value::object();
   container.member("name") = name;
-  container.member("image") = router_image(scene);
-  container.member("imagePullPolicy") = crd::word_of(scene.spec.image_pull_policy);
+  container.member("image") = router_image(input);
+  container.member("imagePullPolicy") = crd::word_of(input.spec.image_pull_policy);
   container.member("command") = texts_of({"sightline"});
   container.member("args") = texts_of(args);
   container.member("securityContext") = restricted_container();
   Value from = Value::object();
-  from.set({"configMapRef", "name"}, revision_config_name(scene));
+  from.set({"configMapRef", "name"}, revision_config_name(input));
   container.member("envFrom") = Value::array({from});
-  for (const auto& [variable, value] : nats_environment(scene)) set_env(container, variable, value);
+  for (const auto& [variable, value] : nats_environment(input)) set_env(container, variable, value);
   set_env_from(container, "SIGHTLINE_REPLICA_NAME", pod_field("metadata.name"));
   container.member("ports") = Value::array({port_of("admin", kAdminPort)});
   container.member("livenessProbe") =
@@ -49,13 +50,13 @@ Value program(const Scene& scene, std::string_view name, const std::vector<std::
   return container;
 }
 
-Value agent_program(const Scene& scene, const std::vector<std::string>& args) {
+Value agent_program(const RenderInput& input, const std::vector<std::string>& args) {
   std::vector<std::string> all = {"agent", "--admin-host", "::", "--admin-port",
                                   std::to_string(kAdminPort)};
   all.insert(all.end(), args.begin(), args.end());
-  Value agent = program(scene, kAgent, all);
+  Value agent = program(input, kAgent, all);
   Value level = Value::object();
-  level.set({"configMapKeyRef", "name"}, live_config_name(scene));
+  level.set({"configMapKeyRef", "name"}, live_config_name(input));
   level.set({"configMapKeyRef", "key"}, kLogLevelKey);
   set_env_from(agent, "SIGHTLINE_LOG_LEVEL", std::move(level));
   agent.set({"lifecycle", "preStop", "sleep", "seconds"}, kHearsSeconds);
@@ -63,27 +64,27 @@ Value agent_program(const Scene& scene, const std::vector<std::string>& args) {
   return agent;
 }
 
-void mount_belonging(PodSpec& pod, const Scene& scene, std::string_view nats_user) {
-  pod.mount_secret("identity", {identity_file(scene)}, kIdentityPath);
-  const std::vector<SecretFile> files = nats_files(scene, nats_user);
+void mount_belonging(PodSpec& pod, const RenderInput& input, std::string_view nats_user) {
+  pod.mount_secret("identity", {identity_file(input)}, kIdentityPath);
+  const std::vector<SecretFile> files = nats_files(input, nats_user);
   if (!files.empty()) pod.mount_secret("nats", files, kNatsPath);
-  mount_model(pod, scene);
+  mount_model(pod, input);
 }
 
-Value deployment(const Scene& scene, Workload workload) {
-  const auto with_all = labels(scene.owner, workload.component, scene.revision, workload.pool);
-  Value object = object_of(scene, {.api_version = "apps/v1",
+Value deployment(const RenderInput& input, Workload workload) {
+  const auto with_all = labels(input.owner, workload.component, input.revision, workload.pool);
+  Value object = object_of(input, {.api_version = "apps/v1",
                                    .kind = "Deployment",
                                    .name = std::move(workload.name),
                                    .labels = with_all});
   if (workload.replicas) object.set({"spec", "replicas"}, *workload.replicas);
   object.set({"spec", "revisionHistoryLimit"}, 1);
   object.set({"spec", "selector", "matchLabels"},
-             selector_labels(scene.owner, workload.component, scene.revision, workload.pool));
+             selector_labels(input.owner, workload.component, input.revision, workload.pool));
   object.set({"spec", "template", "metadata", "labels"}, with_all);
-  if (!scene.spec.restart.empty()) {
+  if (!input.spec.restart.empty()) {
     object.set({"spec", "template", "metadata", "annotations", kRestartAnnotation},
-               scene.spec.restart);
+               input.spec.restart);
   }
   object.set({"spec", "template", "spec"}, std::move(workload.pod));
   return object;

@@ -61,15 +61,15 @@ std::vector<Value> secrets(const Owner& owner, const Value& owner_reference, con
   return made;
 }
 
-Value revision_identity(const Scene& scene, const Value& config_map, std::string_view key) {
+Value revision_identity(const RenderInput& input, const Value& config_map, std::string_view key) {
   Value owner = object::controller_reference(config_map);
   // blockOwnerDeletion would need a right that the operator does not need otherwise.
   owner.erase({"blockOwnerDeletion"});
-  Value secret = object_of(scene.owner, owner,
+  Value secret = object_of(input.owner, owner,
                            {.api_version = "v1",
                             .kind = "Secret",
-                            .name = identity_file(scene).secret,
-                            .labels = labels(scene.owner, "secret", scene.revision)});
+                            .name = identity_file(input).secret,
+                            .labels = labels(input.owner, "secret", input.revision)});
   secret.member("type") = "Opaque";
   secret.member("immutable") = true;
   put(secret, kIdentityKey, bytes_of(key));
@@ -82,8 +82,8 @@ std::optional<std::string> secret_value(const Value& secret, std::string_view ke
   return from_base64(value.text());
 }
 
-SecretFile identity_file(const Scene& scene) {
-  return {.secret = revision_name(scene.owner, scene.revision, kIdentity),
+SecretFile identity_file(const RenderInput& input) {
+  return {.secret = revision_name(input.owner, input.revision, kIdentity),
           .key = std::string(kIdentityKey),
           .file = std::string(kIdentityKey)};
 }
@@ -100,10 +100,10 @@ SecretFile drain_file(const Owner& owner) {
           .file = std::string(kDrainToken)};
 }
 
-std::vector<SecretFile> nats_files(const Scene& scene, std::string_view user) {
-  const auto& external = scene.spec.nats.external;
+std::vector<SecretFile> nats_files(const RenderInput& input, std::string_view user) {
+  const auto& external = input.spec.nats.external;
   if (!external) {
-    return {{.secret = shared_name(scene.owner, user_part(user)),
+    return {{.secret = shared_name(input.owner, user_part(user)),
              .key = std::string(kSeedKey),
              .file = std::string(kSeedKey)}};
   }

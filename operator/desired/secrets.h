@@ -9,7 +9,7 @@
 
 #include "operator/desired/nkey.h"
 #include "operator/desired/pods.h"
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 // The Secrets that only the pods of one MultimodalRouter have. Each is created once, if it is
@@ -53,18 +53,18 @@ std::vector<object::Value> secrets(const Owner& owner, const object::Value& owne
 // NAME-REVISION-identity: the key of NAME-identity when the revision was made. A restarted pod of
 // an older revision so never gets another key. The ConfigMap of the revision owns it, and is
 // deleted with the revision. Its content never changes.
-object::Value revision_identity(const Scene& scene, const object::Value& config_map,
+object::Value revision_identity(const RenderInput& input, const object::Value& config_map,
                                 std::string_view key);
 
 // The decoded value of a Secret's key. Nothing if the key is missing or is not base64.
 std::optional<std::string> secret_value(const object::Value& secret, std::string_view key);
 
 // Files of the Secrets, for PodSpec::mount_secret().
-SecretFile identity_file(const Scene& scene);
+SecretFile identity_file(const RenderInput& input);
 SecretFile token_file(const Owner& owner, std::string_view token);
 SecretFile drain_file(const Owner& owner);
 // The credentials of a user for NATS, for the paths of nats_environment(). They are a seed of our
 // own, or what the spec names for an external NATS. Empty if it names nothing.
-std::vector<SecretFile> nats_files(const Scene& scene, std::string_view user);
+std::vector<SecretFile> nats_files(const RenderInput& input, std::string_view user);
 
 }  // namespace sightline::desired

@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "operator/commands/commands.h"
+#include "operator/commands/container_commands.h"
 #include "operator/crd/write.h"
 #include "operator/desired/model_files.h"
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/desired/pod_merge.h"
 #include "operator/kube/object/value.h"
 
@@ -125,7 +125,7 @@ Trouble check_pool(const crd::Spec& spec, std::size_t number, const std::string&
 
 std::string name_of(const crd::SecretRef& secret) { return secret.name + "/" + secret.key; }
 
-Trouble check_references(const crd::Spec& spec, const Found& found) {
+Trouble check_references(const crd::Spec& spec, const ExistingObjects& found) {
   const References references = references_of(spec);
   for (const crd::SecretRef& secret : references.secrets) {
     if (found.secrets.contains(name_of(secret))) continue;
@@ -177,7 +177,7 @@ References references_of(const crd::Spec& spec) {
   return references;
 }
 
-Trouble why_not_accepted(const crd::Spec& spec, const Found& found,
+Trouble why_not_accepted(const crd::Spec& spec, const ExistingObjects& found,
                          const crd::NotedImages& images) {
   if (spec.image.empty() && images.router.empty()) {
     return trouble("ImageMissing",

@@ -25,7 +25,7 @@ struct References {
 References references_of(const crd::Spec& spec);
 
 // Which of them exist.
-struct Found {
+struct ExistingObjects {
   // "name/key" of each existing key.
   std::set<std::string> secrets;
   // The text of the chat template.
@@ -40,6 +40,7 @@ struct Found {
 // - a reference names a missing object
 //
 // images: from the operator's flags, as recorded in the status.
-Trouble why_not_accepted(const crd::Spec& spec, const Found& found, const crd::NotedImages& images);
+Trouble why_not_accepted(const crd::Spec& spec, const ExistingObjects& found,
+                         const crd::NotedImages& images);
 
 }  // namespace sightline::judge

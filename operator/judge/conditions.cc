@@ -9,11 +9,11 @@
 
 #include "common/base/bytes.h"
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/desired/unobeyed.h"
 #include "operator/judge/consistency.h"
 #include "operator/judge/counts.h"
-#include "operator/judge/workers.h"
+#include "operator/judge/pool_workers.h"
 #include "operator/kube/object/timestamp.h"
 
 namespace sightline::judge {
@@ -45,21 +45,21 @@ std::string fraction(const crd::ReadyCount& count) {
 }
 
 // The first problem that keeps a pod of the component from running.
-std::string trouble_of(const World& world, std::string_view component) {
-  for (const Pod& pod : world.pods) {
+std::string trouble_of(const ClusterState& cluster, std::string_view component) {
+  for (const Pod& pod : cluster.pods) {
     if (pod.component == component && !pod.trouble.empty()) return pod.name + ": " + pod.trouble;
   }
-  for (const Deployment& deployment : world.deployments) {
+  for (const Deployment& deployment : cluster.deployments) {
     if (deployment.component != component || deployment.trouble.empty()) continue;
     return deployment.name + ": " + deployment.trouble;
   }
   return {};
 }
 
-std::string any_trouble(const World& world) {
+std::string any_trouble(const ClusterState& cluster) {
   for (const auto component : {desired::kNats, desired::kRouterComponent, desired::kWorker,
                                desired::kAgent, desired::kFrontend}) {
-    std::string trouble = trouble_of(world, component);
+    std::string trouble = trouble_of(cluster, component);
     if (!trouble.empty()) return trouble;
   }
   return {};
@@ -72,10 +72,10 @@ std::string with_trouble(std::string text, const std::string& trouble) {
 // Without an accepted spec there is no plan.
 bool is_planned(const Findings& findings) { return !findings.plan.message.empty(); }
 
-Condition accepted(const World& world, const Findings& findings) {
+Condition accepted(const ClusterState& cluster, const Findings& findings) {
   if (!findings.spec.is_there()) {
     std::string text = "the operator can render the spec";
-    for (const std::string& field : desired::unobeyed(world.spec)) text += ". " + field;
+    for (const std::string& field : desired::unobeyed(cluster.spec)) text += ". " + field;
     return yes(kAccepted, "Valid", text);
   }
   const bool was_accepted = is_planned(findings);
@@ -83,49 +83,50 @@ Condition accepted(const World& world, const Findings& findings) {
             findings.spec.message + (was_accepted ? ". The last accepted spec keeps running" : ""));
 }
 
-Condition component_ready(const World& world, std::string_view type, std::string_view component) {
-  const crd::ReadyCount count = ready_of(world, component);
+Condition component_ready(const ClusterState& cluster, std::string_view type,
+                          std::string_view component) {
+  const crd::ReadyCount count = ready_of(cluster, component);
   const std::string text = count.desired == 0 ? "no Deployment of this component requests pods yet"
                                               : fraction(count) + " are ready";
-  if (world.spec.suspend) return no(type, "Suspended", "spec.suspend is set");
+  if (cluster.spec.suspend) return no(type, "Suspended", "spec.suspend is set");
   if (count.ready >= count.desired && count.desired > 0) return yes(type, "PodsReady", text);
-  return no(type, "PodsNotReady", with_trouble(text, trouble_of(world, component)));
+  return no(type, "PodsNotReady", with_trouble(text, trouble_of(cluster, component)));
 }
 
-Condition workers_ready(const World& world) {
-  const crd::ReadyCount count = routable_of(world);
+Condition workers_ready(const ClusterState& cluster) {
+  const crd::ReadyCount count = routable_of(cluster);
   const std::string text = fraction(count) + " workers are routable";
-  if (world.spec.suspend) return no(kWorkersReady, "Suspended", "spec.suspend is set");
+  if (cluster.spec.suspend) return no(kWorkersReady, "Suspended", "spec.suspend is set");
   if (count.ready >= count.desired) return yes(kWorkersReady, "WorkersRoutable", text);
-  std::string trouble = trouble_of(world, desired::kWorker);
-  if (trouble.empty()) trouble = trouble_of(world, desired::kAgent);
+  std::string trouble = trouble_of(cluster, desired::kWorker);
+  if (trouble.empty()) trouble = trouble_of(cluster, desired::kAgent);
   return no(kWorkersReady, trouble.empty() ? "NotRoutable" : "PodsNotReady",
-            with_trouble(with_trouble(text, trouble), why_not_routable(world)));
+            with_trouble(with_trouble(text, trouble), why_not_routable(cluster)));
 }
 
 // Only the events of a StatefulSet say why it cannot create a pod.
-std::string nats_trouble_of(const World& world) {
-  const bool has_pods = std::any_of(world.pods.begin(), world.pods.end(),
+std::string nats_trouble_of(const ClusterState& cluster) {
+  const bool has_pods = std::any_of(cluster.pods.begin(), cluster.pods.end(),
                                     [](const Pod& pod) { return pod.component == desired::kNats; });
-  if (has_pods) return trouble_of(world, desired::kNats);
-  return "StatefulSet " + world.name + "-nats has no pods: see its events";
+  if (has_pods) return trouble_of(cluster, desired::kNats);
+  return "StatefulSet " + cluster.name + "-nats has no pods: see its events";
 }
 
-Condition messaging_ready(const World& world) {
-  if (world.spec.suspend) return no(kMessagingReady, "Suspended", "spec.suspend is set");
-  if (world.nats_ready) {
-    const std::int64_t wanted = world.spec.nats.managed ? world.spec.nats.managed->replicas : 1;
+Condition messaging_ready(const ClusterState& cluster) {
+  if (cluster.spec.suspend) return no(kMessagingReady, "Suspended", "spec.suspend is set");
+  if (cluster.nats_ready) {
+    const std::int64_t wanted = cluster.spec.nats.managed ? cluster.spec.nats.managed->replicas : 1;
     const std::string text =
-        fraction({.desired = wanted, .ready = *world.nats_ready}) + " NATS servers are ready";
-    if (*world.nats_ready < wanted) {
-      return no(kMessagingReady, "PodsNotReady", with_trouble(text, nats_trouble_of(world)));
+        fraction({.desired = wanted, .ready = *cluster.nats_ready}) + " NATS servers are ready";
+    if (*cluster.nats_ready < wanted) {
+      return no(kMessagingReady, "PodsNotReady", with_trouble(text, nats_trouble_of(cluster)));
     }
   }
-  for (const RouterReport& router : world.routers) {
+  for (const RouterReport& router : cluster.routers) {
     if (router.nats_trouble.empty() || !router.problem.empty()) continue;
     return no(kMessagingReady, "NotConnected", router.pod + ": NATS " + router.nats_trouble);
   }
-  const bool is_told = std::any_of(world.routers.begin(), world.routers.end(),
+  const bool is_told = std::any_of(cluster.routers.begin(), cluster.routers.end(),
                                    [](const auto& router) { return router.problem.empty(); });
   if (!is_told) {
     return condition(kMessagingReady, ConditionStatus::Unknown, "NoRouterAnswers",
@@ -134,8 +135,8 @@ Condition messaging_ready(const World& world) {
   return yes(kMessagingReady, "Connected", "all routers that answer are connected to NATS");
 }
 
-Condition transfer_ready(const World& world) {
-  if (world.spec.transfer.mode == crd::TransferMode::Disabled) {
+Condition transfer_ready(const ClusterState& cluster) {
+  if (cluster.spec.transfer.mode == crd::TransferMode::Disabled) {
     return yes(kTransferReady, "Disabled", "workers receive and process the images themselves");
   }
   return no(kTransferReady, "NotImplemented",
@@ -143,8 +144,8 @@ Condition transfer_ready(const World& world) {
             "themselves. Set it to disabled to make this condition true");
 }
 
-Condition pools_distinct(const World& world) {
-  const std::vector<std::string> twice = workers_named_twice(world);
+Condition pools_distinct(const ClusterState& cluster) {
+  const std::vector<std::string> twice = workers_named_twice(cluster);
   if (twice.empty()) return yes(kPoolsDistinct, "EachInOnePool", "no worker is in two pools");
   std::string text = "these workers are in several pools and count only for the first one: ";
   for (const std::string& worker : twice) {
@@ -154,13 +155,13 @@ Condition pools_distinct(const World& world) {
   return no(kPoolsDistinct, "WorkerInTwoPools", text + ". Make the selectors narrower");
 }
 
-Condition progressing(const World& world, const Findings& findings) {
+Condition progressing(const ClusterState& cluster, const Findings& findings) {
   if (!is_planned(findings)) return no(kProgressing, "NothingAccepted", "no spec was accepted yet");
   const std::string& step = findings.plan.message;
   switch (findings.plan.phase) {
     case plan::Phase::Completed:
       return no(kProgressing, "Completed",
-                "revision " + world.target + " is the only one: " + step);
+                "revision " + cluster.target + " is the only one: " + step);
     case plan::Phase::Paused:
       return no(kProgressing, "Paused", step);
     case plan::Phase::Suspended:
@@ -170,7 +171,7 @@ Condition progressing(const World& world, const Findings& findings) {
   }
   if (findings.is_stuck) {
     return no(kProgressing, "ProgressDeadlineExceeded",
-              step + ". No progress for " + world.spec.rollout.progress_deadline);
+              step + ". No progress for " + cluster.spec.rollout.progress_deadline);
   }
   return yes(kProgressing, "RollingOut", step);
 }
@@ -200,19 +201,19 @@ const Trouble& cause_of(const Findings& findings) {
 }
 
 // True if requests are answered, perhaps with reduced quality.
-bool is_serving(const World& world) {
-  return ready_of(world, desired::kFrontend).ready > 0 &&
-         ready_of(world, desired::kRouterComponent).ready > 0 && has_answering_worker(world);
+bool is_serving(const ClusterState& cluster) {
+  return ready_of(cluster, desired::kFrontend).ready > 0 &&
+         ready_of(cluster, desired::kRouterComponent).ready > 0 && has_answering_worker(cluster);
 }
 
 // Routers keep workers that this operator does not find, so it cannot say that no worker is
 // routable.
-bool keeps_unseen_workers(const World& world) {
-  return std::any_of(world.stacks.begin(), world.stacks.end(),
-                     [&](const Stack& stack) { return is_list_unknown(world, stack); });
+bool keeps_unseen_workers(const ClusterState& cluster) {
+  return std::any_of(cluster.stacks.begin(), cluster.stacks.end(),
+                     [&](const Stack& stack) { return is_list_unknown(cluster, stack); });
 }
 
-Condition ready(const World& world, const Findings& findings,
+Condition ready(const ClusterState& cluster, const Findings& findings,
                 const std::vector<Condition>& others) {
   const Condition* untrue = first_untrue(others, {kAccepted});
   // A failed write or read comes first, because other conditions follow from it.
@@ -226,15 +227,15 @@ Condition ready(const World& world, const Findings& findings,
     return no(kReady, untrue->reason, untrue->type + ": " + untrue->message);
   }
   if (findings.plan.phase == plan::Phase::Moving) {
-    return no(kReady, "Updating", with_trouble(findings.plan.message, any_trouble(world)));
+    return no(kReady, "Updating", with_trouble(findings.plan.message, any_trouble(cluster)));
   }
-  return yes(kReady, "AsWanted", ready_text(world));
+  return yes(kReady, "AsWanted", ready_text(cluster));
 }
 
-Condition degraded(const World& world, const Findings& findings,
+Condition degraded(const ClusterState& cluster, const Findings& findings,
                    const std::vector<Condition>& others) {
-  if (world.spec.suspend) return no(kDegraded, "Suspended", "spec.suspend is set");
-  if (!is_serving(world)) {
+  if (cluster.spec.suspend) return no(kDegraded, "Suspended", "spec.suspend is set");
+  if (!is_serving(cluster)) {
     const Condition* untrue =
         first_untrue(others, {kRouterReady, kFrontendReady, kWorkersReady, kMessagingReady});
     std::string why = untrue == nullptr ? "" : ": " + untrue->type + ": " + untrue->message;
@@ -246,7 +247,7 @@ Condition degraded(const World& world, const Findings& findings,
       consistent->reason != "NotImplemented") {
     return yes(kDegraded, consistent->reason, consistent->message);
   }
-  if (routable_of(world).ready == 0 && !keeps_unseen_workers(world)) {
+  if (routable_of(cluster).ready == 0 && !keeps_unseen_workers(cluster)) {
     return yes(kDegraded, "WithoutOverlap",
                "routers choose workers by load alone: " + find(others, kWorkersReady)->message);
   }
@@ -258,20 +259,20 @@ Condition degraded(const World& world, const Findings& findings,
 
 }  // namespace
 
-std::vector<Condition> conditions_of(const World& world, const Findings& findings) {
+std::vector<Condition> conditions_of(const ClusterState& cluster, const Findings& findings) {
   std::vector<Condition> parts = {
-      accepted(world, findings),
-      progressing(world, findings),
-      component_ready(world, kFrontendReady, desired::kFrontend),
-      component_ready(world, kRouterReady, desired::kRouterComponent),
-      workers_ready(world),
-      messaging_ready(world),
-      transfer_ready(world),
-      index_consistent(world),
-      pools_distinct(world),
+      accepted(cluster, findings),
+      progressing(cluster, findings),
+      component_ready(cluster, kFrontendReady, desired::kFrontend),
+      component_ready(cluster, kRouterReady, desired::kRouterComponent),
+      workers_ready(cluster),
+      messaging_ready(cluster),
+      transfer_ready(cluster),
+      index_consistent(cluster),
+      pools_distinct(cluster),
   };
-  Condition summary = ready(world, findings, parts);
-  Condition bad = degraded(world, findings, parts);
+  Condition summary = ready(cluster, findings, parts);
+  Condition bad = degraded(cluster, findings, parts);
   // For readers: Accepted, Ready, Progressing and Degraded come first.
   parts.insert(parts.begin() + 1, std::move(summary));
   parts.insert(parts.begin() + 3, std::move(bad));

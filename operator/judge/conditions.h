@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 
 #include "operator/crd/status.h"
-#include "operator/judge/world.h"
+#include "operator/judge/cluster_state.h"
 #include "operator/plan/plan.h"
 
 // The conditions of a MultimodalRouter's status. Pure.
@@ -38,7 +38,7 @@ struct Trouble {
   [[nodiscard]] bool is_there() const { return !reason.empty(); }
 };
 
-// The results of a reconciliation, besides the World.
+// The results of a reconciliation, besides the ClusterState.
 struct Findings {
   // Why the object's spec is not accepted.
   Trouble spec;
@@ -53,7 +53,7 @@ struct Findings {
 };
 
 // One condition of each type. merged() adds times and generations.
-std::vector<crd::Condition> conditions_of(const World& world, const Findings& findings);
+std::vector<crd::Condition> conditions_of(const ClusterState& cluster, const Findings& findings);
 
 // The earlier conditions, but with Ready false: for a reconciliation that failed before a verdict.
 std::vector<crd::Condition> with_trouble(std::vector<crd::Condition> before, const Trouble& trouble,

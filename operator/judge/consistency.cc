@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "operator/judge/conditions.h"
-#include "operator/judge/workers.h"
+#include "operator/judge/pool_workers.h"
 
 namespace sightline::judge {
 namespace {
@@ -16,10 +16,10 @@ using crd::ConditionStatus;
 
 constexpr std::size_t kNamesMax = 5;  // named in one message
 
-const Stack* stack_of(const World& world, const std::string& revision) {
-  const auto found = std::find_if(world.stacks.begin(), world.stacks.end(),
+const Stack* stack_of(const ClusterState& cluster, const std::string& revision) {
+  const auto found = std::find_if(cluster.stacks.begin(), cluster.stacks.end(),
                                   [&](const Stack& one) { return one.revision == revision; });
-  return found == world.stacks.end() ? nullptr : &*found;
+  return found == cluster.stacks.end() ? nullptr : &*found;
 }
 
 std::int64_t size_of(const WorkerReport& report) {
@@ -38,10 +38,10 @@ std::string listed(const std::set<std::string>& names) {
 }
 
 // "w3 (32 tokens)" of each worker whose block size differs from its revision's.
-std::set<std::string> other_sizes(const World& world) {
+std::set<std::string> other_sizes(const ClusterState& cluster) {
   std::set<std::string> workers;
-  for (const RouterReport& router : world.routers) {
-    const Stack* stack = stack_of(world, router.revision);
+  for (const RouterReport& router : cluster.routers) {
+    const Stack* stack = stack_of(cluster, router.revision);
     if (stack == nullptr) continue;
     for (const auto& [name, report] : router.workers) {
       // The operator gave the configured size to the router, so only the size of the engine's
@@ -56,10 +56,10 @@ std::set<std::string> other_sizes(const World& world) {
 }
 
 // Members of two revisions may see each other. This is no fault.
-std::set<std::string> misfits(const World& world, std::string_view difference) {
+std::set<std::string> misfits(const ClusterState& cluster, std::string_view difference) {
   std::set<std::string> members;
-  for (const RouterReport& router : world.routers) {
-    for (const Misfit& misfit : router.misfits) {
+  for (const RouterReport& router : cluster.routers) {
+    for (const Mismatch& misfit : router.misfits) {
       const bool is_model = misfit.difference == "model";
       if (misfit.difference == "revision" || is_model != (difference == "model")) continue;
       members.insert(misfit.name + " (" + misfit.reason + ")");
@@ -68,9 +68,9 @@ std::set<std::string> misfits(const World& world, std::string_view difference) {
   return members;
 }
 
-std::set<std::string> pools_without_events(const World& world) {
+std::set<std::string> pools_without_events(const ClusterState& cluster) {
   std::set<std::string> pools;
-  for (const crd::Pool& pool : world.spec.pools) {
+  for (const crd::Pool& pool : cluster.spec.pools) {
     // Routers do not read the events of TensorRT-LLM.
     if (pool.backend == crd::Backend::Trtllm) pools.insert(pool.name);
   }
@@ -88,32 +88,32 @@ Condition verdict(ConditionStatus status, std::string reason, std::string messag
 
 }  // namespace
 
-Condition index_consistent(const World& world) {
-  const auto sizes = other_sizes(world);
+Condition index_consistent(const ClusterState& cluster) {
+  const auto sizes = other_sizes(cluster);
   if (!sizes.empty()) {
     return verdict(ConditionStatus::False, "BlockSizeMismatch",
                    "these workers are not in the index, because their blocks have another size: " +
                        listed(sizes) + ". Start them with the block size of spec.kv.blockSize");
   }
-  const auto models = misfits(world, "model");
+  const auto models = misfits(cluster, "model");
   if (!models.empty()) {
     return verdict(ConditionStatus::False, "ModelMismatch",
                    "these members have other model files: " + listed(models) +
                        ". Give all members the same files, or change spec.model.revision");
   }
-  const auto others = misfits(world, {});
+  const auto others = misfits(cluster, {});
   if (!others.empty()) {
     return verdict(ConditionStatus::False, "MemberMismatch",
                    "routers refuse these members: " + listed(others));
   }
-  const auto blind = pools_without_events(world);
+  const auto blind = pools_without_events(cluster);
   if (!blind.empty()) {
     return verdict(ConditionStatus::False, "NotImplemented",
                    "routers cannot read the KV events of these pools yet and choose their workers "
                    "by load alone: " +
                        listed(blind));
   }
-  const bool is_told = std::any_of(world.routers.begin(), world.routers.end(),
+  const bool is_told = std::any_of(cluster.routers.begin(), cluster.routers.end(),
                                    [](const auto& router) { return router.problem.empty(); });
   if (!is_told)
     return verdict(ConditionStatus::Unknown, "NoRouterAnswers", "no router answers the operator");
@@ -121,13 +121,13 @@ Condition index_consistent(const World& world) {
                  "every worker and member matches its revision");
 }
 
-std::set<std::int64_t> block_sizes_of(const World& world, const std::string& pool) {
+std::set<std::int64_t> block_sizes_of(const ClusterState& cluster, const std::string& pool) {
   std::set<std::int64_t> sizes;
-  for (const RouterReport& router : world.routers) {
-    const Stack* stack = stack_of(world, router.revision);
+  for (const RouterReport& router : cluster.routers) {
+    const Stack* stack = stack_of(cluster, router.revision);
     if (stack == nullptr) continue;
     for (const auto& [name, report] : router.workers) {
-      const auto* its_pool = pool_of_worker(world, *stack, name);
+      const auto* its_pool = pool_of_worker(cluster, *stack, name);
       if (its_pool != nullptr && its_pool->name == pool && size_of(report) > 0) {
         sizes.insert(size_of(report));
       }
@@ -136,15 +136,15 @@ std::set<std::int64_t> block_sizes_of(const World& world, const std::string& poo
   return sizes;
 }
 
-std::string why_not_routable(const World& world) {
-  for (const RouterReport& router : world.routers) {
+std::string why_not_routable(const ClusterState& cluster) {
+  for (const RouterReport& router : cluster.routers) {
     if (!router.problem.empty()) continue;
     for (const auto& [name, report] : router.workers) {
       if (!report.is_ready)
         return name + ": " + (report.reason.empty() ? report.state : report.reason);
     }
   }
-  for (const RouterReport& router : world.routers) {
+  for (const RouterReport& router : cluster.routers) {
     if (!router.problem.empty()) return router.pod + ": " + router.problem;
   }
   return {};

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/kube/object/metadata.h"
 
 namespace sightline::judge {

@@ -5,10 +5,10 @@
 #include <map>
 #include <string>
 
-#include "operator/judge/world.h"
+#include "operator/judge/cluster_state.h"
 #include "operator/kube/object/value.h"
 
-// Parses objects and answers into the values of a World. Pure. A missing field, or one of
+// Parses objects and answers into the values of a ClusterState. Pure. A missing field, or one of
 // another kind, counts as not given.
 namespace sightline::judge {
 

@@ -9,12 +9,12 @@
 #include "common/command/command.h"
 #include "common/runtime/metrics.h"
 
-#include "operator/installation/check.h"
-#include "operator/kube/config/credentials.h"
+#include "operator/installation/installation_check.h"
+#include "operator/kube/config/api_credentials.h"
 #include "operator/kube/https/https_transport.h"
 #include "operator/kube/rest/rest_client.h"
 #include "operator/manager/connect.h"
-#include "operator/manager/settings.h"
+#include "operator/manager/operator_settings.h"
 
 namespace sightline::manager {
 namespace {
@@ -67,7 +67,7 @@ int check_command(const command::Invocation& invocation) {
   const command::Command command{"sightline-operator check", kIntroduction};
   CheckSettings settings;
   contract::SettingTable table = check_table(settings);
-  const command::Begun begun = begin(command, invocation, table);
+  const command::StartResult begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   const auto logging = start_log(settings.log.level, settings.log.format);
   if (!logging.ok()) return fail(command, logging.error().message, 2);

@@ -99,7 +99,7 @@ std::string identity_of_process() {
   // gethostname() may write no end if it cuts the name.
   gethostname(host.data(), host.size() - 1);
   // Two operators on one host need different identities.
-  return std::string(host.data()) + "_" + std::to_string(runtime::number_nobody_knows());
+  return std::string(host.data()) + "_" + std::to_string(runtime::secure_random_u64());
 }
 
 }  // namespace sightline::manager

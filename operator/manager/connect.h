@@ -10,10 +10,10 @@
 
 #include "common/base/result.h"
 
-#include "operator/kube/config/connection.h"
+#include "operator/kube/config/api_connection.h"
 #include "operator/kube/https/https_transport.h"
 #include "operator/kube/object/resource.h"
-#include "operator/manager/settings.h"
+#include "operator/manager/operator_settings.h"
 
 namespace sightline::manager {
 

@@ -35,13 +35,13 @@ void ObjectMetrics::tell(const Key& key, const crd::Status* status) {
     rows_.erase(key);
     return;
   }
-  Row row = row_of(*status);
+  ObjectRow row = row_of(*status);
   const MutexLock lock(mutex_);
   rows_.insert_or_assign(key, std::move(row));
 }
 
-ObjectMetrics::Row ObjectMetrics::row_of(const crd::Status& status) {
-  Row row;
+ObjectMetrics::ObjectRow ObjectMetrics::row_of(const crd::Status& status) {
+  ObjectRow row;
   row.phase = status.rollout.phase;
   for (const crd::Condition& one : status.conditions) row.conditions[one.type] = one.status;
   for (const crd::PoolStatus& pool : status.pools) {
@@ -100,7 +100,7 @@ void ObjectMetrics::show_together(const Rows& rows) {
   }
 }
 
-void ObjectMetrics::show(const Key& key, const Row& row) {
+void ObjectMetrics::show(const Key& key, const ObjectRow& row) {
   const auto ready = row.conditions.find(std::string(kReadyType));
   const bool is_ready = ready != row.conditions.end() && ready->second == ConditionStatus::True;
   if (row.phase == RolloutPhase::Idle) {

@@ -31,23 +31,23 @@ class ObjectMetrics {
   void tell(const object::Key& key, const crd::Status* status);
 
  private:
-  struct Row {
+  struct ObjectRow {
     crd::RolloutPhase phase = crd::RolloutPhase::Idle;
     // By type.
     std::map<std::string, crd::ConditionStatus> conditions;
     // The sum over all pools.
     crd::PoolStatus workers;
   };
-  using Rows = std::map<object::Key, Row>;
+  using Rows = std::map<object::Key, ObjectRow>;
 
   // The values of a status that the metrics show.
-  static Row row_of(const crd::Status& status);
+  static ObjectRow row_of(const crd::Status& status);
   // Sets all series. Runs before each scrape.
   void refresh();
   // Sets the series of all objects together.
   void show_together(const Rows& rows);
   // Sets the series of one object.
-  void show(const object::Key& key, const Row& row);
+  void show(const object::Key& key, const ObjectRow& row);
   // Removes the series of one object.
   void hide(const object::Key& key);
 

@@ -14,7 +14,7 @@
 #include "common/runtime/entropy.h"
 #include "common/runtime/metrics.h"
 
-#include "operator/kube/config/credentials.h"
+#include "operator/kube/config/api_credentials.h"
 #include "operator/kube/election/elector.h"
 #include "operator/kube/https/https_transport.h"
 #include "operator/kube/queue/blocking_queue.h"
@@ -22,7 +22,7 @@
 #include "operator/kube/rest/rest_client.h"
 #include "operator/manager/connect.h"
 #include "operator/manager/object_metrics.h"
-#include "operator/manager/workers.h"
+#include "operator/manager/reconcile_threads.h"
 #include "operator/owned/caches.h"
 #include "operator/reconcile/reconciler.h"
 #include "operator/routers/http_router_admin.h"
@@ -135,7 +135,7 @@ void OperatorApp::Parts::make_reconciler() {
   caching.name_spaces = settings.kube.name_spaces;
   // A change may let a failed reconciliation succeed, so it is not delayed.
   caching.on_change = [this](const object::Key& key) { queue->add_changed(key); };
-  caching.seed = runtime::number_nobody_knows();
+  caching.seed = runtime::secure_random_u64();
   caches.emplace(caching, *api, system_clock(), metrics);
   routers::HttpRouterAdmin::Options to_routers;
   to_routers.connect = [this](const std::string& server) -> std::unique_ptr<rest::Transport> {
@@ -158,11 +158,11 @@ void OperatorApp::Parts::make_reconciler() {
     objects.tell(key, status);
   };
   reconciler.emplace(std::move(reconciling),
-                     reconcile::Reconciler::Around{.api = *api,
-                                                   .caches = *caches,
-                                                   .routers = *patient_routers,
-                                                   .events = *events,
-                                                   .clock = system_clock()});
+                     reconcile::Reconciler::Deps{.api = *api,
+                                                 .caches = *caches,
+                                                 .routers = *patient_routers,
+                                                 .events = *events,
+                                                 .clock = system_clock()});
 }
 
 // Leads only with complete lists. An operator that cannot read them leaves the Lease to another.
@@ -171,7 +171,7 @@ void OperatorApp::Parts::stand_for_election() {
   elector.emplace(
       election::Elector::Options{.election = election_options(options.settings, connection),
                                  .told = {.on_lead = {}, .on_lost = options.on_lost},
-                                 .seed = runtime::number_nobody_knows()},
+                                 .seed = runtime::secure_random_u64()},
       *lock_api, system_clock(), metrics);
   candidate = &*elector;
 }

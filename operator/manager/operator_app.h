@@ -10,7 +10,7 @@
 
 #include "common/base/result.h"
 
-#include "operator/manager/settings.h"
+#include "operator/manager/operator_settings.h"
 
 namespace sightline::manager {
 

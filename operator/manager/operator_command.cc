@@ -15,7 +15,7 @@
 
 #include "operator/manager/check_command.h"
 #include "operator/manager/operator_app.h"
-#include "operator/manager/settings.h"
+#include "operator/manager/operator_settings.h"
 
 namespace sightline::manager {
 namespace {
@@ -56,7 +56,7 @@ int operator_command(const command::Invocation& invocation) {
   }
   OperatorSettings settings;
   contract::SettingTable table = operator_table(settings);
-  const command::Begun begun = begin(command, invocation, table);
+  const command::StartResult begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   const auto logging = start_log(settings.log.level, settings.log.format);
   if (!logging.ok()) return fail(command, logging.error().message, 2);

@@ -7,7 +7,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/owned/kinds.h"
 
@@ -209,7 +209,7 @@ Answer<bool> Applier::apply(const Value& desired) {
   return live == nullptr || generation_of(*live) != generation_of(answer);
 }
 
-Answer<Done> Applier::prune(std::string_view owner_uid, const Kept& kept) {
+Answer<Done> Applier::prune(std::string_view owner_uid, const PruneExceptions& kept) {
   for (const object::Resource& resource : rendered_resources()) {
     for (const auto& object : caches_.owned(resource, owner_uid)) {
       const Key key = object::key_of(*object);

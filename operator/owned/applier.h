@@ -59,7 +59,7 @@ class Applier {
   client::Answer<bool> apply(const object::Value& desired);
 
   // What prune() keeps, besides objects that others control.
-  struct Kept {
+  struct PruneExceptions {
     // For example "Kind/name".
     std::set<std::string> names;
     // Keeps all objects with the label of one of these revisions.
@@ -69,7 +69,7 @@ class Applier {
   };
   // Deletes the objects that the owner controls and that `kept` does not name. Frontends of a
   // leaving revision stay until its pods are gone.
-  client::Answer<Done> prune(std::string_view owner_uid, const Kept& kept);
+  client::Answer<Done> prune(std::string_view owner_uid, const PruneExceptions& kept);
 
   // Drops the state of the objects of this MultimodalRouter: no one writes them any more.
   void forget(const object::Key& router);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/owned/kinds.h"
 

@@ -8,8 +8,8 @@
 #include "common/runtime/entropy.h"
 
 #include "operator/agreement/agreement.h"
+#include "operator/desired/program_settings.h"
 #include "operator/desired/secrets.h"
-#include "operator/desired/settings.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/owned/applier.h"
 #include "operator/owned/kinds.h"
@@ -98,21 +98,21 @@ Answer<Value> OwnSecrets::get_or_create(const Value& fresh) {
   return there;
 }
 
-Answer<Value> OwnSecrets::copy_identity(const desired::Scene& scene) {
-  const std::string& name_space = scene.owner.name_space;
+Answer<Value> OwnSecrets::copy_identity(const desired::RenderInput& input) {
+  const std::string& name_space = input.owner.name_space;
   const Value source = SL_TRY(api_.get(
-      secrets_resource(), {name_space, desired::shared_name(scene.owner, desired::kIdentity)}));
+      secrets_resource(), {name_space, desired::shared_name(input.owner, desired::kIdentity)}));
   const std::string key = SL_TRY(value_of(source, desired::kIdentityKey));
-  if (agreement::digest_of(key) != scene.agreement.identity_key) {
+  if (agreement::digest_of(key) != input.agreement.identity_key) {
     return about(object::key_of(source).name, Reason::Conflict,
                  "was replaced meanwhile: its new key makes another revision");
   }
   const Value config_map =
-      SL_TRY(api_.get(config_maps_resource(), {name_space, desired::revision_config_name(scene)}));
-  return get_or_create(desired::revision_identity(scene, config_map, key));
+      SL_TRY(api_.get(config_maps_resource(), {name_space, desired::revision_config_name(input)}));
+  return get_or_create(desired::revision_identity(input, config_map, key));
 }
 
-bool OwnSecrets::is_unchanged(const Read& read, const std::string& name_space) const {
+bool OwnSecrets::is_unchanged(const SecretVersions& read, const std::string& name_space) const {
   if (!caches_.knows(secrets_resource())) return clock_.now() - read.at < kReadAfter;
   return std::all_of(read.versions.begin(), read.versions.end(), [&](const auto& one) {
     const auto listed = caches_.find(secrets_resource(), {name_space, one.first});
@@ -120,28 +120,28 @@ bool OwnSecrets::is_unchanged(const Read& read, const std::string& name_space) c
   });
 }
 
-Answer<Done> OwnSecrets::ensure_identity(const desired::Scene& scene) {
-  const object::Key router{scene.owner.name_space, scene.owner.name};
+Answer<Done> OwnSecrets::ensure_identity(const desired::RenderInput& input) {
+  const object::Key router{input.owner.name_space, input.owner.name};
   const Instant now = clock_.now();
   {
     const MutexLock lock(mutex_);
     auto& seen = seen_[router];
     std::erase_if(seen,
                   [&](const auto& one) { return !is_unchanged(one.second, router.name_space); });
-    if (seen.contains(scene.revision)) return Done{};
+    if (seen.contains(input.revision)) return Done{};
   }
   auto secret =
-      api_.get(secrets_resource(), {scene.owner.name_space, desired::identity_file(scene).secret});
-  if (failed(secret, Reason::NotFound)) secret = copy_identity(scene);
+      api_.get(secrets_resource(), {input.owner.name_space, desired::identity_file(input).secret});
+  if (failed(secret, Reason::NotFound)) secret = copy_identity(input);
   const Value there = SL_TRY(std::move(secret));
   const std::string key = SL_TRY(value_of(there, desired::kIdentityKey));
-  if (agreement::digest_of(key) != scene.agreement.identity_key) {
+  if (agreement::digest_of(key) != input.agreement.identity_key) {
     return about(object::key_of(there).name, Reason::Invalid,
                  "does not have the key of its revision. Delete it");
   }
   const std::string version(object::resource_version_of(there));
   const MutexLock lock(mutex_);
-  seen_[router][scene.revision] = {.versions = {{object::key_of(there).name, version}}, .at = now};
+  seen_[router][input.revision] = {.versions = {{object::key_of(there).name, version}}, .at = now};
   return Done{};
 }
 
@@ -175,7 +175,7 @@ Answer<OwnValues> OwnSecrets::ensure(const desired::Owner& owner, const Value& r
     values.nats.router = SL_TRY(read("nats-router", desired::kPublicKey));
     values.nats.agent = SL_TRY(read("nats-agent", desired::kPublicKey));
   }
-  Read all{.versions = {}, .at = now};
+  SecretVersions all{.versions = {}, .at = now};
   for (const auto& [name, secret] : secrets) {
     all.versions[name] = object::resource_version_of(secret);
   }

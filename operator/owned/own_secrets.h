@@ -9,9 +9,9 @@
 #include "common/base/mutex.h"
 
 #include "operator/crd/spec.h"
-#include "operator/desired/names.h"
 #include "operator/desired/nats_config.h"
-#include "operator/desired/scene.h"
+#include "operator/desired/object_names.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/client/api_client.h"
 #include "operator/kube/object/value.h"
 #include "operator/owned/caches.h"
@@ -45,9 +45,9 @@ class OwnSecrets {
                                    const crd::Nats& nats);
 
   // Creates the Secret with the identity key that the pods of a revision read, once. It copies the
-  // key from NAME-identity, while that has the key of the scene's agreement and the revision has
+  // key from NAME-identity, while that has the key of the revision's agreement and the revision has
   // its ConfigMap. Fails if the Secret holds, or would hold, another key.
-  client::Answer<Done> ensure_identity(const desired::Scene& scene);
+  client::Answer<Done> ensure_identity(const desired::RenderInput& input);
   // Drops the state of this object's Secrets.
   void forget(const object::Key& router);
 
@@ -56,31 +56,31 @@ class OwnSecrets {
   // Secret of a deleted object has the name.
   client::Answer<object::Value> get_or_create(const object::Value& fresh);
   // Creates the Secret of a revision, see ensure_identity().
-  client::Answer<object::Value> copy_identity(const desired::Scene& scene);
+  client::Answer<object::Value> copy_identity(const desired::RenderInput& input);
 
   // When Secrets were read, and their versions at that time, by name.
-  struct Read {
+  struct SecretVersions {
     std::map<std::string, std::string> versions;
     Instant at{};
   };
   // The values of one object, and what they depend on.
-  struct Held {
+  struct StoredValues {
     OwnValues values;
     std::string owner_uid;
     bool has_nats = false;
-    Read read;
+    SecretVersions read;
   };
   // Whether the Secrets have these versions. If Secrets may not be listed: whether they were read
   // less than kReadAfter ago.
-  [[nodiscard]] bool is_unchanged(const Read& read, const std::string& name_space) const;
+  [[nodiscard]] bool is_unchanged(const SecretVersions& read, const std::string& name_space) const;
 
   client::ApiClient& api_;
   const Caches& caches_;
   const Clock& clock_;
   Mutex mutex_;
-  std::map<object::Key, Held> held_ SL_GUARDED_BY(mutex_);
+  std::map<object::Key, StoredValues> held_ SL_GUARDED_BY(mutex_);
   // The revisions whose Secret was found to have the right key, by object.
-  std::map<object::Key, std::map<std::string, Read>> seen_ SL_GUARDED_BY(mutex_);
+  std::map<object::Key, std::map<std::string, SecretVersions>> seen_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::owned

@@ -26,9 +26,9 @@ Replicas wanted_of(const Revision& revision) {
   return replicas;
 }
 
-Count count_of(const Revision& revision, const std::string& pool) {
+PoolCount count_of(const Revision& revision, const std::string& pool) {
   const auto found = revision.pools.find(pool);
-  return found == revision.pools.end() ? Count{} : found->second;
+  return found == revision.pools.end() ? PoolCount{} : found->second;
 }
 
 std::int64_t target_of(const Replicas& replicas, const std::string& pool) {
@@ -77,7 +77,8 @@ class Shift {
 
  private:
   struct Pool {
-    Pool(std::string its_name, const Count& old, const Count& young, std::int64_t its_target)
+    Pool(std::string its_name, const PoolCount& old, const PoolCount& young,
+         std::int64_t its_target)
         : name(std::move(its_name)),
           from(old),
           to(young),
@@ -91,8 +92,8 @@ class Shift {
     }
 
     std::string name;
-    Count from;
-    Count to;
+    PoolCount from;
+    PoolCount to;
     std::int64_t target;
     std::int64_t from_next;
     std::int64_t to_next;
@@ -173,7 +174,7 @@ class Shift {
 };
 
 // For the only revision: goes to the target directly, but leaves room for terminating pods.
-std::int64_t grown(const Count& count, std::int64_t target, const Rules& rules) {
+std::int64_t grown(const PoolCount& count, std::int64_t target, const Rules& rules) {
   if (target <= count.wanted) return target;
   const std::int64_t there = std::max(count.pods, count.wanted);
   const std::int64_t room = std::max<std::int64_t>(target + rules.max_surge - there, 0);
@@ -189,7 +190,7 @@ std::string counts_text(const Revision& revision) {
 
 bool is_complete(const Revision& revision, const Replicas& target) {
   const auto is_as_wanted = [&](const auto& pool) {
-    const Count count = count_of(revision, pool.first);
+    const PoolCount count = count_of(revision, pool.first);
     return count.wanted == pool.second && count.pods == pool.second &&
            count.routable == pool.second;
   };
@@ -200,7 +201,8 @@ bool is_complete(const Revision& revision, const Replicas& target) {
          std::all_of(revision.pools.begin(), revision.pools.end(), is_asked_for);
 }
 
-Plan shifted(const Revision& from, const Revision& to, const Target& target, const Rules& rules) {
+Plan shifted(const Revision& from, const Revision& to, const RolloutTarget& target,
+             const Rules& rules) {
   Plan plan;
   Shift shift(from, to, target.replicas, rules);
   shift.step();
@@ -212,7 +214,7 @@ Plan shifted(const Revision& from, const Revision& to, const Target& target, con
 
 }  // namespace
 
-Plan next(const Target& target, const std::vector<Revision>& observed, const Rules& rules) {
+Plan next(const RolloutTarget& target, const std::vector<Revision>& observed, const Rules& rules) {
   Plan plan;
   for (const Revision& revision : observed) plan.replicas[revision.name] = wanted_of(revision);
   // A suspension comes before a pause.
@@ -270,7 +272,8 @@ Plan next(const Target& target, const std::vector<Revision>& observed, const Rul
   return plan;
 }
 
-std::map<std::string, std::int64_t> frontends_of(std::int64_t frontends, const Target& target,
+std::map<std::string, std::int64_t> frontends_of(std::int64_t frontends,
+                                                 const RolloutTarget& target,
                                                  const std::vector<Revision>& observed) {
   std::map<std::string, std::int64_t> routable;
   routable[target.revision] = 0;

@@ -14,7 +14,7 @@
 namespace sightline::plan {
 
 // The workers of one pool of one revision, as observed.
-struct Count {
+struct PoolCount {
   // What its controller is asked for.
   std::int64_t wanted = 0;
   // The existing pods. Terminating ones count, because they occupy their GPUs.
@@ -22,11 +22,11 @@ struct Count {
   // The pods that are not terminating and that a quorum of the routers admits.
   std::int64_t routable = 0;
 
-  bool operator==(const Count&) const = default;
+  bool operator==(const PoolCount&) const = default;
 };
 
 // By pool.
-using Counts = std::map<std::string, Count>;
+using Counts = std::map<std::string, PoolCount>;
 // By pool.
 using Replicas = std::map<std::string, std::int64_t>;
 
@@ -39,7 +39,7 @@ struct Revision {
 };
 
 // What the spec asks for. Pools that it does not name must end.
-struct Target {
+struct RolloutTarget {
   std::string revision;
   Replicas replicas;
 };
@@ -80,12 +80,13 @@ struct Plan {
 // while others remain. A third revision waits until one of the other two is gone, the one with
 // fewer routable workers. The order of the revisions does not matter. Lent workers do not count,
 // with one exception: the target is not complete while another revision uses them.
-Plan next(const Target& target, const std::vector<Revision>& observed, const Rules& rules);
+Plan next(const RolloutTarget& target, const std::vector<Revision>& observed, const Rules& rules);
 
 // How many of `frontends` each revision gets, by its share of routable workers, lent ones included.
 // The target, and each revision with routable workers, gets at least one, so the sum may exceed
 // `frontends`. Pure.
-std::map<std::string, std::int64_t> frontends_of(std::int64_t frontends, const Target& target,
+std::map<std::string, std::int64_t> frontends_of(std::int64_t frontends,
+                                                 const RolloutTarget& target,
                                                  const std::vector<Revision>& observed);
 
 }  // namespace sightline::plan

@@ -13,10 +13,10 @@
 #include "operator/crd/spec.h"
 #include "operator/crd/status.h"
 #include "operator/desired/objects.h"
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/judge/accept.h"
+#include "operator/judge/cluster_state.h"
 #include "operator/judge/conditions.h"
-#include "operator/judge/world.h"
 #include "operator/kube/client/failure.h"
 #include "operator/kube/object/value.h"
 #include "operator/owned/own_secrets.h"
@@ -38,11 +38,11 @@ struct Case {
   // Its status at the beginning.
   crd::Status before;
   // The objects that it names.
-  judge::Found found;
+  judge::ExistingObjects found;
   agreement::Digests digests;
   owned::OwnValues own;
   KeptSpecs kept;
-  judge::World world;
+  judge::ClusterState cluster;
   judge::Findings findings;
   // Of pods that a Deployment makes.
   bool has_changed_pods = false;
@@ -53,7 +53,7 @@ struct Case {
 };
 
 // The inputs of the plan. Pure.
-plan::Target target_of(const judge::World& world);
+plan::RolloutTarget target_of(const judge::ClusterState& cluster);
 plan::Rules rules_of(const crd::Spec& spec);
 
 // The number of pods of each part of a revision: workers from the plan, frontends by their share.
@@ -66,29 +66,29 @@ desired::Sizes sizes_of(const Case& now, const judge::Stack& stack);
 void note_images(KeptSpecs& kept, const crd::Spec& asked, const crd::NotedImages& flags,
                  const std::string& version);
 
-// Puts the target and the revisions that still have workers or frontends into the world's stacks,
-// the older ones first. Puts the specs to keep into `kept`. Pure.
+// Puts the target and the revisions that still have workers or frontends into the cluster state's
+// stacks, the older ones first. Puts the specs to keep into `kept`. Pure.
 void settle_stacks(Case& now);
 
 // The pools of others' pods of all revisions, each once. If they differ, the newest revision's
 // counts. In the order of the specs, the newest first. Pure.
-std::vector<const crd::Pool*> selector_pools(const judge::World& world);
-// Puts their pods into the world, each once, for the first pool that finds it. Pure.
-void add_selected(judge::World& world, std::vector<judge::Pod> selected);
+std::vector<const crd::Pool*> selector_pools(const judge::ClusterState& cluster);
+// Puts their pods into the cluster state, each once, for the first pool that finds it. Pure.
+void add_selected(judge::ClusterState& cluster, std::vector<judge::Pod> selected);
 
 // The revisions that have workers or frontends, but whose spec is unknown. Pure.
-std::set<std::string> unknown_revisions(const judge::World& world);
+std::set<std::string> unknown_revisions(const judge::ClusterState& cluster);
 // Those of them that have frontends, which call their routers and workers until they are gone.
 // Pure.
-std::set<std::string> unknown_with_frontends(const judge::World& world);
+std::set<std::string> unknown_with_frontends(const judge::ClusterState& cluster);
 // Whether no other revision is needed: the target serves with everything that it should have, or
 // the object is suspended. Pure.
 bool is_replaced_in_full(const Case& now);
 // Objects that exist, but were not found or not understood. Pure.
 judge::Trouble unseen_of(const Case& now);
 
-// What to apply to the status of the world's own pods: gates of workers, and annotations of agents,
-// which the API server accepts there too. `when` is a timestamp. Pure.
-std::vector<object::Value> pod_patches(const judge::World& world, const std::string& when);
+// What to apply to the status of the cluster state's own pods: gates of workers, and annotations of
+// agents, which the API server accepts there too. `when` is a timestamp. Pure.
+std::vector<object::Value> pod_patches(const judge::ClusterState& cluster, const std::string& when);
 
 }  // namespace sightline::reconcile

@@ -25,7 +25,7 @@ bool Memory::is_outdated(const Key& key, const Value& object) {
 
 void Memory::note_specs(const Key& key, const std::string& uid, const KeptSpecs& specs) {
   const MutexLock lock(mutex_);
-  Noted& noted = noted_[key];
+  ObjectNotes& noted = noted_[key];
   noted.uid = uid;
   noted.specs = specs;
 }
@@ -40,7 +40,7 @@ std::optional<KeptSpecs> Memory::specs(const Key& key, const std::string& uid) {
 
 Duration Memory::note_failure(const Key& key, Instant now) {
   const MutexLock lock(mutex_);
-  Noted& noted = noted_[key];
+  ObjectNotes& noted = noted_[key];
   if (!noted.failing_since) noted.failing_since = now;
   return now - *noted.failing_since;
 }

@@ -42,7 +42,7 @@ class Memory {
   void forget(const object::Key& key);
 
  private:
-  struct Noted {
+  struct ObjectNotes {
     // The resourceVersion on which the last status was written.
     std::string outdated;
     // Of the object whose specs these are.
@@ -52,7 +52,7 @@ class Memory {
   };
 
   Mutex mutex_;
-  std::map<object::Key, Noted> noted_ SL_GUARDED_BY(mutex_);
+  std::map<object::Key, ObjectNotes> noted_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::reconcile

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/owned/kinds.h"
 
@@ -163,9 +163,10 @@ Answer<bool> Observer::has_claim(const object::Key& claim) {
   return true;
 }
 
-Answer<judge::Found> Observer::references(const std::string& name_space, const crd::Spec& spec) {
+Answer<judge::ExistingObjects> Observer::references(const std::string& name_space,
+                                                    const crd::Spec& spec) {
   const judge::References wanted = judge::references_of(spec);
-  judge::Found found;
+  judge::ExistingObjects found;
   for (const crd::SecretRef& secret : wanted.secrets) {
     if (SL_TRY(has_key(name_space, secret))) found.secrets.insert(secret.name + "/" + secret.key);
   }

@@ -14,7 +14,7 @@
 
 #include "operator/crd/spec.h"
 #include "operator/judge/accept.h"
-#include "operator/judge/world.h"
+#include "operator/judge/cluster_state.h"
 #include "operator/kube/client/api_client.h"
 #include "operator/owned/caches.h"
 #include "operator/routers/router_admin.h"
@@ -50,7 +50,8 @@ class Observer {
   // Which of the objects that a spec names exist. Reads a Secret again only if its version is
   // unknown, and a claim that exists only after kClaimAfter.
   static constexpr Duration kClaimAfter = std::chrono::seconds(30);
-  client::Answer<judge::Found> references(const std::string& name_space, const crd::Spec& spec);
+  client::Answer<judge::ExistingObjects> references(const std::string& name_space,
+                                                    const crd::Spec& spec);
   // The reports of all router pods. A router whose turn does not come within kAskMax counts as
   // silent.
   static constexpr Duration kAskMax = std::chrono::seconds(10);

@@ -8,9 +8,9 @@
 
 #include "common/base/log.h"
 
-#include "operator/desired/names.h"
-#include "operator/desired/settings.h"
-#include "operator/judge/pushes.h"
+#include "operator/desired/object_names.h"
+#include "operator/desired/program_settings.h"
+#include "operator/judge/list_pushes.h"
 
 namespace sightline::reconcile {
 
@@ -19,20 +19,20 @@ using object::Value;
 
 namespace {
 
-Key key_of(const judge::World& world) { return {world.name_space, world.name}; }
+Key key_of(const judge::ClusterState& cluster) { return {cluster.name_space, cluster.name}; }
 
-const judge::Stack* stack_of(const judge::World& world, const judge::Pod& pod) {
+const judge::Stack* stack_of(const judge::ClusterState& cluster, const judge::Pod& pod) {
   const auto found =
-      std::find_if(world.stacks.begin(), world.stacks.end(),
+      std::find_if(cluster.stacks.begin(), cluster.stacks.end(),
                    [&](const judge::Stack& one) { return one.revision == pod.revision; });
-  return found == world.stacks.end() ? nullptr : &*found;
+  return found == cluster.stacks.end() ? nullptr : &*found;
 }
 
 Value settings_body(const judge::Stack& stack) {
-  desired::Scene scene;
-  scene.spec = stack.spec;
+  desired::RenderInput input;
+  input.spec = stack.spec;
   Value body = Value::object();
-  for (const auto& [name, value] : desired::live_settings(scene)) {
+  for (const auto& [name, value] : desired::live_settings(input)) {
     body.set({"settings", name}, value);
   }
   return body;
@@ -40,28 +40,29 @@ Value settings_body(const judge::Stack& stack) {
 
 }  // namespace
 
-void Pushes::send(const judge::World& world, const std::string& token, Instant until) {
-  send_lists(world, token, until);
-  for (const judge::RouterReport& router : world.routers) {
+void Pushes::send(const judge::ClusterState& cluster, const std::string& token, Instant until) {
+  send_lists(cluster, token, until);
+  for (const judge::RouterReport& router : cluster.routers) {
     if (clock_.now() >= until) break;
-    const auto* pod = router.problem.empty() ? judge::pod_named(world, router.pod) : nullptr;
-    if (pod != nullptr) send_settings(world, *pod, token, router.settings);
-    // Frontends are asked here, because only routers have reports in the world.
+    const auto* pod = router.problem.empty() ? judge::pod_named(cluster, router.pod) : nullptr;
+    if (pod != nullptr) send_settings(cluster, *pod, token, router.settings);
+    // Frontends are asked here, because only routers have reports in the cluster state.
   }
-  for (const judge::Pod& pod : world.pods) {
+  for (const judge::Pod& pod : cluster.pods) {
     if (clock_.now() >= until) break;
     // An unready process serves no requests. It gets its settings when it is ready.
     const bool is_serving = pod.component == desired::kFrontend && pod.is_ready && !pod.is_ending;
     if (!is_serving || pod.is_over || pod.ip.empty()) continue;
     const auto held = routers_.settings({pod.ip, token});
-    if (held.ok()) send_settings(world, pod, token, *held);
+    if (held.ok()) send_settings(cluster, pod, token, *held);
   }
-  forget_pods(world);
+  forget_pods(cluster);
 }
 
-void Pushes::send_lists(const judge::World& world, const std::string& token, Instant until) {
-  for (const judge::ListPush& one : judge::lists_to_push(world)) {
-    const judge::Pod* pod = judge::pod_named(world, one.pod);
+void Pushes::send_lists(const judge::ClusterState& cluster, const std::string& token,
+                        Instant until) {
+  for (const judge::ListPush& one : judge::lists_to_push(cluster)) {
+    const judge::Pod* pod = judge::pod_named(cluster, one.pod);
     if (pod == nullptr || clock_.now() >= until) continue;
     const auto pushed = routers_.put({pod->ip, token}, "/v1/workers", one.body);
     if (pushed.ok()) continue;
@@ -70,16 +71,16 @@ void Pushes::send_lists(const judge::World& world, const std::string& token, Ins
   }
 }
 
-void Pushes::send_settings(const judge::World& world, const judge::Pod& pod,
+void Pushes::send_settings(const judge::ClusterState& cluster, const judge::Pod& pod,
                            const std::string& token,
                            const std::map<std::string, std::string>& held) {
-  const judge::Stack* stack = stack_of(world, pod);
+  const judge::Stack* stack = stack_of(cluster, pod);
   if (stack == nullptr) return;
   const Value body = settings_body(*stack);
   const std::string wanted = body.to_text();
   {
     const MutexLock lock(mutex_);
-    Told& told = told_[key_of(world)][pod.uid];
+    PushState& told = told_[key_of(cluster)][pod.uid];
     // What the process reports after a push counts as its form of the settings.
     if (told.settings == wanted && told.read_back.empty()) told.read_back = held;
     // A restarted process reports other settings, so it gets them again.
@@ -93,14 +94,14 @@ void Pushes::send_settings(const judge::World& world, const judge::Pod& pod,
     return;
   }
   const MutexLock lock(mutex_);
-  told_[key_of(world)][pod.uid] = {.settings = wanted, .read_back = {}};
+  told_[key_of(cluster)][pod.uid] = {.settings = wanted, .read_back = {}};
 }
 
-void Pushes::forget_pods(const judge::World& world) {
+void Pushes::forget_pods(const judge::ClusterState& cluster) {
   std::set<std::string_view> there;
-  for (const judge::Pod& pod : world.pods) there.insert(pod.uid);
+  for (const judge::Pod& pod : cluster.pods) there.insert(pod.uid);
   const MutexLock lock(mutex_);
-  const auto told = told_.find(key_of(world));
+  const auto told = told_.find(key_of(cluster));
   if (told == told_.end()) return;
   std::erase_if(told->second, [&](const auto& one) { return !there.contains(one.first); });
 }

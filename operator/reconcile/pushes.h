@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 
-#include "operator/judge/world.h"
+#include "operator/judge/cluster_state.h"
 #include "operator/kube/object/resource.h"
 #include "operator/routers/router_admin.h"
 
@@ -23,30 +23,30 @@ class Pushes {
   Pushes(routers::RouterAdmin& routers, const Clock& clock) : routers_(routers), clock_(clock) {}
 
   // Sends all due pushes. A failed one, or one left at `until`, is sent the next time.
-  void send(const judge::World& world, const std::string& token, Instant until);
+  void send(const judge::ClusterState& cluster, const std::string& token, Instant until);
   // Drops the state of a deleted object.
   void forget(const object::Key& router);
 
  private:
   // The settings that a process was sent, and what it then reported.
-  struct Told {
+  struct PushState {
     std::string settings;
     std::map<std::string, std::string> read_back;
   };
 
   // Sends lists to routers that have another one.
-  void send_lists(const judge::World& world, const std::string& token, Instant until);
+  void send_lists(const judge::ClusterState& cluster, const std::string& token, Instant until);
   // Sends settings to a process, unless it has them.
-  void send_settings(const judge::World& world, const judge::Pod& pod, const std::string& token,
-                     const std::map<std::string, std::string>& held);
+  void send_settings(const judge::ClusterState& cluster, const judge::Pod& pod,
+                     const std::string& token, const std::map<std::string, std::string>& held);
   // Drops the state of pods that are gone.
-  void forget_pods(const judge::World& world);
+  void forget_pods(const judge::ClusterState& cluster);
 
   routers::RouterAdmin& routers_;
   const Clock& clock_;
   Mutex mutex_;
   // By object, and by the UID of the pod.
-  std::map<object::Key, std::map<std::string, Told>> told_ SL_GUARDED_BY(mutex_);
+  std::map<object::Key, std::map<std::string, PushState>> told_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::reconcile

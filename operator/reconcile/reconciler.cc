@@ -12,11 +12,11 @@
 #include "operator/crd/read.h"
 #include "operator/crd/write.h"
 #include "operator/desired/objects.h"
+#include "operator/desired/program_settings.h"
 #include "operator/desired/secrets.h"
-#include "operator/desired/settings.h"
 #include "operator/judge/counts.h"
-#include "operator/judge/status.h"
-#include "operator/judge/workers.h"
+#include "operator/judge/object_status.h"
+#include "operator/judge/pool_workers.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/kube/object/timestamp.h"
 #include "operator/owned/kinds.h"
@@ -72,11 +72,11 @@ Answer<Case> case_of(const Value& object) {
   }
   auto status = crd::read_status(document->root());
   if (status.ok()) now.before = std::move(*status);
-  now.world.status = now.before;
-  now.world.name_space = key.name_space;
-  now.world.name = key.name;
-  now.world.uid = object::uid_of(object);
-  now.world.generation = object.at({"metadata", "generation"}).integer().value_or(0);
+  now.cluster.status = now.before;
+  now.cluster.name_space = key.name_space;
+  now.cluster.name = key.name;
+  now.cluster.uid = object::uid_of(object);
+  now.cluster.generation = object.at({"metadata", "generation"}).integer().value_or(0);
   return now;
 }
 
@@ -85,20 +85,20 @@ std::string name_of(const Value& object) {
 }
 
 // Whether the revision was made from the present content of the Secrets and ConfigMaps.
-bool is_made_of(const desired::Scene& scene) {
-  return agreement::revision_of(scene.agreement) == scene.revision;
+bool is_made_of(const desired::RenderInput& input) {
+  return agreement::revision_of(input.agreement) == input.revision;
 }
 
 }  // namespace
 
-Reconciler::Reconciler(Options options, const Around& around)
+Reconciler::Reconciler(Options options, const Deps& deps)
     : options_(std::move(options)),
-      around_(around),
-      observer_(around.api, around.caches, around.routers, around.clock),
-      applier_(around.api, around.caches),
-      scales_(around.api, around.caches),
-      secrets_(around.api, around.caches, around.clock),
-      pushes_(around.routers, around.clock) {}
+      deps_(deps),
+      observer_(deps.api, deps.caches, deps.routers, deps.clock),
+      applier_(deps.api, deps.caches),
+      scales_(deps.api, deps.caches),
+      secrets_(deps.api, deps.caches, deps.clock),
+      pushes_(deps.routers, deps.clock) {}
 
 Answer<std::optional<Duration>> Reconciler::reconcile(const Key& key) {
   auto answer = look_after(key);
@@ -110,7 +110,7 @@ Answer<std::optional<Duration>> Reconciler::reconcile(const Key& key) {
 }
 
 Answer<std::optional<Duration>> Reconciler::look_after(const Key& key) {
-  const auto object = around_.caches.router(key);
+  const auto object = deps_.caches.router(key);
   if (object == nullptr || object::is_being_deleted(*object)) {
     forget(key);
     return std::optional<Duration>();
@@ -118,7 +118,7 @@ Answer<std::optional<Duration>> Reconciler::look_after(const Key& key) {
   // The cache has not seen our last status yet: wait for it.
   if (memory_.is_outdated(key, *object)) return std::optional<Duration>(kCacheWait);
   Case now = SL_TRY(case_of(*object));
-  now.write_until = around_.clock.now() + kWriteMax;
+  now.write_until = deps_.clock.now() + kWriteMax;
   // Without a complete observation the plan could delete objects that are only unseen.
   const auto observed = observe(now);
   if (!observed.ok()) return unobserved(now, observed.error());
@@ -127,11 +127,11 @@ Answer<std::optional<Duration>> Reconciler::look_after(const Key& key) {
   if (now.kept.accepted) {
     const auto settled = settle(now);
     if (!settled.ok()) return unobserved(now, settled.error());
-    now.findings.plan =
-        plan::next(target_of(now.world), judge::revisions_of(now.world), rules_of(now.world.spec));
+    now.findings.plan = plan::next(target_of(now.cluster), judge::revisions_of(now.cluster),
+                                   rules_of(now.cluster.spec));
     write(now);
     look_at_pods(now);
-    pushes_.send(now.world, now.own.admin_token, around_.clock.now() + kPushMax);
+    pushes_.send(now.cluster, now.own.admin_token, deps_.clock.now() + kPushMax);
     write_pods(now);
   }
   SL_TRY(write_status(now));
@@ -151,9 +151,9 @@ void Reconciler::forget(const Key& key) {
 KeptSpecs Reconciler::kept_specs(const Case& now) {
   const Key key{now.owner.name_space, now.owner.name};
   // Memory first, because a user may have edited the ConfigMap since.
-  if (auto noted = memory_.specs(key, now.world.uid)) return std::move(*noted);
-  const auto specs = around_.caches.find(
-      owned::config_maps_resource(), {key.name_space, desired::shared_name(now.owner, "specs")});
+  if (auto noted = memory_.specs(key, now.cluster.uid)) return std::move(*noted);
+  const auto specs = deps_.caches.find(owned::config_maps_resource(),
+                                       {key.name_space, desired::shared_name(now.owner, "specs")});
   return specs == nullptr ? KeptSpecs{} : specs_of(*specs);
 }
 
@@ -165,12 +165,12 @@ Answer<Done> Reconciler::observe(Case& now) {
   note_images(now.kept, now.asked, options_.images, options_.version);
   now.found = SL_TRY(observer_.references(key.name_space, now.asked));
   now.own = SL_TRY(secrets_.ensure(now.owner, now.reference, now.asked.nats));
-  judge::World& world = now.world;
-  world.pods = observer_.pods(key, world.uid);
-  world.deployments = observer_.deployments(key, world.uid);
-  world.scales = observer_.scales(world.uid);
-  world.nats_ready = observer_.nats_ready(key, world.uid);
-  world.routers = observer_.reports(world.pods, now.own.admin_token);
+  judge::ClusterState& cluster = now.cluster;
+  cluster.pods = observer_.pods(key, cluster.uid);
+  cluster.deployments = observer_.deployments(key, cluster.uid);
+  cluster.scales = observer_.scales(cluster.uid);
+  cluster.nats_ready = observer_.nats_ready(key, cluster.uid);
+  cluster.routers = observer_.reports(cluster.pods, now.own.admin_token);
   return Done{};
 }
 
@@ -184,48 +184,49 @@ void Reconciler::judge_spec(Case& now) {
   }
   now.digests = {.chat_template = now.kept.template_digest,
                  .identity_key = now.own.identity_digest};
-  now.world.spec = now.kept.accepted.value_or(now.asked);
-  now.world.status.images = now.kept.images;
-  now.world.status.operator_version = now.kept.version;
+  now.cluster.spec = now.kept.accepted.value_or(now.asked);
+  now.cluster.status.images = now.kept.images;
+  now.cluster.status.operator_version = now.kept.version;
 }
 
 Answer<Done> Reconciler::settle(Case& now) {
-  now.world.target = agreement::revision_of(agreement::agreement_of(now.world.spec, now.digests));
+  now.cluster.target =
+      agreement::revision_of(agreement::agreement_of(now.cluster.spec, now.digests));
   settle_stacks(now);
   // Without these pods the routers' lists would lose these workers.
   std::vector<judge::Pod> selected;
-  for (const crd::Pool* pool : selector_pools(now.world)) {
+  for (const crd::Pool* pool : selector_pools(now.cluster)) {
     const auto pods = SL_TRY(observer_.selected(now.owner.name_space, *pool));
     selected.insert(selected.end(), pods.begin(), pods.end());
   }
-  add_selected(now.world, std::move(selected));
+  add_selected(now.cluster, std::move(selected));
   now.findings.seeing = unseen_of(now);
   return Done{};
 }
 
-desired::Scene Reconciler::scene_of(const Case& now, const judge::Stack& stack) const {
-  desired::Scene scene;
-  scene.owner = now.owner;
-  scene.owner_reference = now.reference;
-  scene.spec = stack.spec;
-  scene.agreement = agreement::agreement_of(stack.spec, now.digests);
-  scene.revision = stack.revision;
-  scene.images = now.kept.images;
-  scene.is_ipv6 = options_.is_ipv6;
-  if (stack.spec.model.chat_template) scene.chat_template = template_of(now, scene);
-  return scene;
+desired::RenderInput Reconciler::render_input_of(const Case& now, const judge::Stack& stack) const {
+  desired::RenderInput input;
+  input.owner = now.owner;
+  input.owner_reference = now.reference;
+  input.spec = stack.spec;
+  input.agreement = agreement::agreement_of(stack.spec, now.digests);
+  input.revision = stack.revision;
+  input.images = now.kept.images;
+  input.is_ipv6 = options_.is_ipv6;
+  if (stack.spec.model.chat_template) input.chat_template = template_of(now, input);
+  return input;
 }
 
 // From the revision's own ConfigMap or, before that exists, from the user's.
 std::optional<std::string> Reconciler::template_of(const Case& now,
-                                                   const desired::Scene& scene) const {
-  const auto kept = around_.caches.find(
-      owned::config_maps_resource(), {now.owner.name_space, desired::template_config_name(scene)});
+                                                   const desired::RenderInput& input) const {
+  const auto kept = deps_.caches.find(owned::config_maps_resource(),
+                                      {now.owner.name_space, desired::template_config_name(input)});
   if (kept != nullptr) return std::string(kept->at({"data", desired::kTemplateFile}).text());
   const auto& found = now.found.chat_template;
   // The user may have changed the ConfigMap since the revision was made.
   const bool is_its =
-      found && agreement::digest_of(*found) == now.digests.chat_template && is_made_of(scene);
+      found && agreement::digest_of(*found) == now.digests.chat_template && is_made_of(input);
   return is_its ? found : std::nullopt;
 }
 
@@ -241,44 +242,43 @@ void Reconciler::write(Case& now) {
   put(now, specs_config_map(now.owner, now.reference, now.kept), kept);
   // A revision whose spec is not stored could not be managed once it is an older one.
   if (now.failure) return;
-  memory_.note_specs({now.owner.name_space, now.owner.name}, now.world.uid, now.kept);
-  const desired::Scene target = scene_of(now, now.world.stacks.back());
-  for (const crd::Pool& pool : now.world.spec.pools) {
+  memory_.note_specs({now.owner.name_space, now.owner.name}, now.cluster.uid, now.kept);
+  const desired::RenderInput target = render_input_of(now, now.cluster.stacks.back());
+  for (const crd::Pool& pool : now.cluster.spec.pools) {
     if (!pool.autoscaling) continue;
     const std::string name = "MultimodalRouterPool/" + pool.name;
-    note(now, name, scales_.make(now.world, target, pool));
-    note(now, name, scales_.tell(now.world, now.owner, pool));
+    note(now, name, scales_.make(now.cluster, target, pool));
+    note(now, name, scales_.tell(now.cluster, now.owner, pool));
   }
-  const desired::Surroundings around{
-      .nats = now.own.nats,
-      .has_pod_monitors = around_.caches.knows(owned::pod_monitors_resource())};
-  for (const Value& object : desired::shared_objects(target, around)) put(now, object, kept);
-  for (const judge::Stack& stack : now.world.stacks) write_stack(now, stack, kept);
+  const desired::ClusterFacts deps{
+      .nats = now.own.nats, .has_pod_monitors = deps_.caches.knows(owned::pod_monitors_resource())};
+  for (const Value& object : desired::shared_objects(target, deps)) put(now, object, kept);
+  for (const judge::Stack& stack : now.cluster.stacks) write_stack(now, stack, kept);
   // A failed write may leave a replacement missing, so nothing is deleted.
   if (now.failure) return;
-  owned::Applier::Kept all{.names = std::move(kept), .revisions = {}, .leaving = {}};
+  owned::Applier::PruneExceptions all{.names = std::move(kept), .revisions = {}, .leaving = {}};
   if (is_replaced_in_full(now)) {
-    all.leaving = unknown_with_frontends(now.world);
+    all.leaving = unknown_with_frontends(now.cluster);
   } else {
-    all.revisions = unknown_revisions(now.world);
+    all.revisions = unknown_revisions(now.cluster);
   }
-  note(now, "deletion", applier_.prune(now.world.uid, all));
+  note(now, "deletion", applier_.prune(now.cluster.uid, all));
 }
 
 void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept) {
-  const judge::World& world = now.world;
-  const auto foreign = judge::foreign_pods(world);
-  const auto workers = judge::workers_of(world, stack);
-  const desired::Scene scene = scene_of(now, stack);
-  const auto objects = desired::revision_objects(scene, sizes_of(now, stack), workers, foreign);
+  const judge::ClusterState& cluster = now.cluster;
+  const auto foreign = judge::foreign_pods(cluster);
+  const auto workers = judge::workers_of(cluster, stack);
+  const desired::RenderInput input = render_input_of(now, stack);
+  const auto objects = desired::revision_objects(input, sizes_of(now, stack), workers, foreign);
   // The first object is the ConfigMap of the revision. The identity Secret belongs to it.
   put(now, objects.front(), kept);
   // Only while the Secrets and ConfigMaps still have the content of the revision.
-  if (is_made_of(scene) && !is_over(now)) {
-    note(now, "Secret/" + desired::identity_file(scene).secret, secrets_.ensure_identity(scene));
+  if (is_made_of(input) && !is_over(now)) {
+    note(now, "Secret/" + desired::identity_file(input).secret, secrets_.ensure_identity(input));
   }
   for (const Value& object : std::span(objects).subspan(1)) {
-    if (is_left_as_it_is(now, scene, object)) {
+    if (is_left_as_it_is(now, input, object)) {
       kept.insert(name_of(object));
     } else {
       put(now, object, kept);
@@ -288,15 +288,15 @@ void Reconciler::write_stack(Case& now, const judge::Stack& stack, std::set<std:
 
 // A router that starts reads its workers there. So the list is not emptied only because no worker
 // is found.
-bool Reconciler::is_left_as_it_is(const Case& now, const desired::Scene& scene,
+bool Reconciler::is_left_as_it_is(const Case& now, const desired::RenderInput& input,
                                   const Value& desired) const {
   const Key key = object::key_of(desired);
-  if (key.name != desired::live_config_name(scene)) return false;
+  if (key.name != desired::live_config_name(input)) return false;
   const auto stack =
-      std::find_if(now.world.stacks.begin(), now.world.stacks.end(),
-                   [&](const judge::Stack& one) { return one.revision == scene.revision; });
-  return judge::is_list_unknown(now.world, *stack) &&
-         around_.caches.find(owned::config_maps_resource(), key) != nullptr;
+      std::find_if(now.cluster.stacks.begin(), now.cluster.stacks.end(),
+                   [&](const judge::Stack& one) { return one.revision == input.revision; });
+  return judge::is_list_unknown(now.cluster, *stack) &&
+         deps_.caches.find(owned::config_maps_resource(), key) != nullptr;
 }
 
 void Reconciler::put(Case& now, const Value& desired, std::set<std::string>& kept) {
@@ -316,7 +316,7 @@ void Reconciler::put(Case& now, const Value& desired, std::set<std::string>& kep
 void Reconciler::look_at_pods(Case& now) {
   plan::Plan& plan = now.findings.plan;
   if (plan.phase != plan::Phase::Completed) return;
-  std::string rolling = judge::rolling_of(now.world);
+  std::string rolling = judge::rolling_of(now.cluster);
   if (rolling.empty() && now.has_changed_pods) rolling = "a Deployment has just been changed";
   if (rolling.empty()) return;
   plan.phase = plan::Phase::Moving;
@@ -326,7 +326,7 @@ void Reconciler::look_at_pods(Case& now) {
 // Whether this reconciliation writes nothing more.
 bool Reconciler::is_over(Case& now) const {
   if (now.failure && ends_everything(*now.failure)) return true;
-  if (around_.clock.now() < now.write_until) return false;
+  if (deps_.clock.now() < now.write_until) return false;
   Failure slow;
   slow.reason = Reason::Deadline;
   slow.message = "the API server is slow: the next reconciliation writes the rest";
@@ -335,37 +335,37 @@ bool Reconciler::is_over(Case& now) const {
 }
 
 void Reconciler::write_pods(Case& now) {
-  const std::string when = object::to_timestamp(around_.clock.wall());
-  for (const Value& patch : pod_patches(now.world, when)) {
+  const std::string when = object::to_timestamp(deps_.clock.wall());
+  for (const Value& patch : pod_patches(now.cluster, when)) {
     if (is_over(now)) return;
-    const auto set = around_.api.apply(owned::pods_resource(), patch, owned::as_status());
+    const auto set = deps_.api.apply(owned::pods_resource(), patch, owned::as_status());
     if (set.ok() || failed(set, Reason::NotFound)) continue;
     note(now, "Pod/" + object::key_of(patch).name, set.error());
   }
 }
 
 Answer<Done> Reconciler::write_status(Case& now) {
-  const WallTime wall = around_.clock.wall();
-  const crd::RolloutStatus rollout = judge::rollout_of(now.world, now.findings.plan, wall);
+  const WallTime wall = deps_.clock.wall();
+  const crd::RolloutStatus rollout = judge::rollout_of(now.cluster, now.findings.plan, wall);
   now.findings.is_stuck = rollout.phase == crd::RolloutPhase::Stuck;
-  return put_status(now, judge::status_of(now.world, now.findings, wall));
+  return put_status(now, judge::status_of(now.cluster, now.findings, wall));
 }
 
 // Whether the object's status reports the failure. What a person must repair is reported
 // immediately, other failures if they last. An empty status reports any failure.
-bool Reconciler::is_told(const Case& now, const Failure& failure) {
+bool Reconciler::note_failure(const Case& now, const Failure& failure) {
   const Key key{now.owner.name_space, now.owner.name};
-  const Duration lasting = memory_.note_failure(key, around_.clock.now());
+  const Duration lasting = memory_.note_failure(key, deps_.clock.now());
   if (ends_everything(failure)) return false;
   return is_for_people(failure) || now.before.conditions.empty() || lasting >= kPassingMax;
 }
 
 Failure Reconciler::unobserved(Case& now, const Failure& failure) {
-  if (!is_told(now, failure)) return failure;
+  if (!note_failure(now, failure)) return failure;
   crd::Status status = now.before;
   status.conditions =
       judge::with_trouble(now.before.conditions, trouble_of(failure, "ReadFailed", {}),
-                          now.world.generation, around_.clock.wall());
+                          now.cluster.generation, deps_.clock.wall());
   static_cast<void>(put_status(now, status));
   return failure;
 }
@@ -379,21 +379,21 @@ Answer<Done> Reconciler::put_status(const Case& now, const crd::Status& status) 
   patch.set({"metadata", "name"}, now.owner.name);
   patch.set({"metadata", "namespace"}, now.owner.name_space);
   // The UID makes the API server refuse the status of another object of the same name.
-  patch.set({"metadata", "uid"}, now.world.uid);
+  patch.set({"metadata", "uid"}, now.cluster.uid);
   auto parsed = Value::parse(crd::status_json(status));
   SL_CHECK(parsed.ok());
   patch.member("status") = std::move(*parsed);
-  Value written = SL_TRY(around_.api.apply(owned::routers_resource(), patch, owned::as_status()));
+  Value written = SL_TRY(deps_.api.apply(owned::routers_resource(), patch, owned::as_status()));
   if (written["status"] != patch["status"]) {
     // Another writer has changed the status too, and an apply keeps the fields of others.
     Value rest = Value::object();
     rest.set({"metadata", "resourceVersion"}, written.at({"metadata", "resourceVersion"}));
     rest.member("status") = owned::replacement_of(patch["status"], written["status"]);
-    written = SL_TRY(around_.api.merge_patch(owned::routers_resource(), key, rest, "status"));
+    written = SL_TRY(deps_.api.merge_patch(owned::routers_resource(), key, rest, "status"));
   }
   memory_.note_status(key, now.object, written);
   const auto happenings = happenings_of(now.object, now.before.conditions, status.conditions);
-  for (const recorder::Happening& one : happenings) around_.events.record(one);
+  for (const recorder::ObjectEvent& one : happenings) deps_.events.record(one);
   return Done{};
 }
 

@@ -43,15 +43,15 @@ class Reconciler {
     std::function<void(const object::Key&, const crd::Status*)> on_verdict;
   };
   // What a reconciler uses.
-  struct Around {
+  struct Deps {
     client::ApiClient& api;
     const owned::Caches& caches;
     routers::RouterAdmin& routers;
     recorder::EventRecorder& events;
     const Clock& clock;
   };
-  // Everything in Around must outlive it.
-  Reconciler(Options options, const Around& around);
+  // Everything in Deps must outlive it.
+  Reconciler(Options options, const Deps& deps);
 
   // One reconciliation. Returns when to do the next. Nothing: the object is gone. Fails with the
   // API server's last failure, after all possible steps were tried.
@@ -74,7 +74,8 @@ class Reconciler {
   // Ends a reconciliation that could not observe everything. Keeps the earlier status, with Ready
   // false.
   client::Failure unobserved(Case& now, const client::Failure& failure);
-  [[nodiscard]] bool is_told(const Case& now, const client::Failure& failure);
+  // Remembers the failure. Returns whether status must show it.
+  [[nodiscard]] bool note_failure(const Case& now, const client::Failure& failure);
   // Records the first failure of a write under the name of its object.
   static void note(Case& now, const std::string& name, const client::Answer<Done>& answer);
   // Also records the failure that ends the writes.
@@ -85,7 +86,7 @@ class Reconciler {
   void write_stack(Case& now, const judge::Stack& stack, std::set<std::string>& kept);
   // Applies one object and adds its name to `kept`.
   void put(Case& now, const object::Value& desired, std::set<std::string>& kept);
-  [[nodiscard]] bool is_left_as_it_is(const Case& now, const desired::Scene& scene,
+  [[nodiscard]] bool is_left_as_it_is(const Case& now, const desired::RenderInput& input,
                                       const object::Value& desired) const;
   // Keeps a roll-out in progress until all pods have the latest template.
   static void look_at_pods(Case& now);
@@ -94,13 +95,14 @@ class Reconciler {
   client::Answer<Done> write_status(Case& now);
   // Writes the status if it has changed, and records its events.
   client::Answer<Done> put_status(const Case& now, const crd::Status& status);
-  // The scene of a revision, which is the input of the builders.
-  [[nodiscard]] desired::Scene scene_of(const Case& now, const judge::Stack& stack) const;
+  // The input of the builders for a revision.
+  [[nodiscard]] desired::RenderInput render_input_of(const Case& now,
+                                                     const judge::Stack& stack) const;
   [[nodiscard]] std::optional<std::string> template_of(const Case& now,
-                                                       const desired::Scene& scene) const;
+                                                       const desired::RenderInput& input) const;
 
   const Options options_;
-  const Around around_;
+  const Deps deps_;
   Observer observer_;
   owned::Applier applier_;
   Scales scales_;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/desired/pools.h"
 #include "operator/judge/counts.h"
 #include "operator/kube/object/metadata.h"
@@ -37,9 +37,9 @@ std::string selector_text(const desired::Owner& owner, const crd::Pool& pool) {
 
 }  // namespace
 
-Answer<Done> Scales::make(const judge::World& world, const desired::Scene& scene,
+Answer<Done> Scales::make(const judge::ClusterState& cluster, const desired::RenderInput& input,
                           const crd::Pool& pool) {
-  const Value first = desired::pool_object_of(scene, pool, judge::wanted_of(world, pool));
+  const Value first = desired::pool_object_of(input, pool, judge::wanted_of(cluster, pool));
   const Key key = object::key_of(first);
   const auto there = caches_.find(owned::scales_resource(), key);
   if (there == nullptr) {
@@ -53,13 +53,13 @@ Answer<Done> Scales::make(const judge::World& world, const desired::Scene& scene
   return done_unless(api_.merge_patch(owned::scales_resource(), key, first, {}), Reason::NotFound);
 }
 
-Answer<Done> Scales::tell(const judge::World& world, const desired::Owner& owner,
+Answer<Done> Scales::tell(const judge::ClusterState& cluster, const desired::Owner& owner,
                           const crd::Pool& pool) {
   const Key key{owner.name_space, desired::shared_name(owner, pool.name)};
   const auto there = caches_.find(owned::scales_resource(), key);
   // make() handles an object before it is ours.
-  if (there == nullptr || object::controller_uid_of(*there) != world.uid) return Done{};
-  const auto pods = std::count_if(world.pods.begin(), world.pods.end(), [&](const auto& pod) {
+  if (there == nullptr || object::controller_uid_of(*there) != cluster.uid) return Done{};
+  const auto pods = std::count_if(cluster.pods.begin(), cluster.pods.end(), [&](const auto& pod) {
     return pod.component == desired::kWorker && pod.pool == pool.name && !pod.is_over;
   });
   Value status = Value::object();

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "operator/crd/spec.h"
-#include "operator/desired/scene.h"
-#include "operator/judge/world.h"
+#include "operator/desired/render_input.h"
+#include "operator/judge/cluster_state.h"
 #include "operator/kube/client/api_client.h"
 #include "operator/owned/caches.h"
 
@@ -20,10 +20,10 @@ class Scales {
 
   // Creates the object. Sets its replicas once, and again only if the pool does not allow them any
   // more.
-  client::Answer<Done> make(const judge::World& world, const desired::Scene& scene,
+  client::Answer<Done> make(const judge::ClusterState& cluster, const desired::RenderInput& input,
                             const crd::Pool& pool);
   // Writes what autoscalers read from it: how many workers exist, and which pods they are.
-  client::Answer<Done> tell(const judge::World& world, const desired::Owner& owner,
+  client::Answer<Done> tell(const judge::ClusterState& cluster, const desired::Owner& owner,
                             const crd::Pool& pool);
 
  private:

@@ -8,7 +8,7 @@
 
 #include "operator/crd/read.h"
 #include "operator/crd/write.h"
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 
 namespace sightline::reconcile {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "operator/crd/spec.h"
 #include "operator/crd/status.h"
-#include "operator/desired/scene.h"
+#include "operator/desired/render_input.h"
 #include "operator/kube/object/value.h"
 
 // The stored specs: the last accepted one, which continues while another is not accepted, and those

@@ -50,10 +50,10 @@ Value name_of(const Value& object) {
 
 }  // namespace
 
-std::vector<recorder::Happening> happenings_of(const object::Value& object,
-                                               const std::vector<crd::Condition>& before,
-                                               const std::vector<crd::Condition>& now) {
-  std::vector<recorder::Happening> happenings;
+std::vector<recorder::ObjectEvent> happenings_of(const object::Value& object,
+                                                 const std::vector<crd::Condition>& before,
+                                                 const std::vector<crd::Condition>& now) {
+  std::vector<recorder::ObjectEvent> happenings;
   for (const crd::Condition& condition : now) {
     if (!is_told(before, now, condition)) continue;
     happenings.push_back({.regarding = name_of(object),

@@ -12,8 +12,8 @@ namespace sightline::reconcile {
 
 // The events of a reconciliation: one for each changed verdict. Together they are the history of
 // the object. At the beginning, only Accepted and failures are events. Pure.
-std::vector<recorder::Happening> happenings_of(const object::Value& object,
-                                               const std::vector<crd::Condition>& before,
-                                               const std::vector<crd::Condition>& now);
+std::vector<recorder::ObjectEvent> happenings_of(const object::Value& object,
+                                                 const std::vector<crd::Condition>& before,
+                                                 const std::vector<crd::Condition>& now);
 
 }  // namespace sightline::reconcile

@@ -17,7 +17,7 @@
 
 #include "router/apps/agent_drain.h"
 #include "router/apps/agent_view.h"
-#include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/cache/subscriber/event_subscriber.h"
 #include "router/front/admin/event_metrics.h"
 #include "router/front/push/put_guard.h"
 #include "router/process/process_identity.h"
@@ -103,7 +103,7 @@ Result<Done> AgentApp::Parts::build() {
   watch.emplace(*feeds, *model, settings.model.scope());
   control.emplace(
       settings.fleet,
-      fleet::FleetControl::Dependencies{
+      fleet::FleetControl::Deps{
           .fleet = *fleet, .names = names, .metrics = metrics, .clock = system_clock()});
   drain.emplace(
       AgentDrain::Options{}, *fleet, [this] { streams->drain(); }, system_clock());
@@ -137,25 +137,25 @@ void AgentApp::Parts::make_fleet() {
 void AgentApp::Parts::make_streams() {
   agent::AgentStreams::Options with;
   with.agent = replicas->name();
-  with.draw = runtime::number_nobody_knows;
+  with.draw = runtime::secure_random_u64;
   agent::AgentStreams::Wishes wishes;
   wishes.look = [this](CacheId cache) { subscriber->look(cache); };
   wishes.relearn = [this](CacheId cache, bool replay) { subscriber->relearn(cache, replay); };
   wishes.wanted = [this] { return wanted_streams(*fleet->snapshot()); };
   streams.emplace(std::move(with), std::move(wishes),
-                  agent::AgentStreams::Around{.control = replicas->control(),
-                                              .events = replicas->events(),
-                                              .sealer = replicas->sealer(),
-                                              .subjects = replicas->subjects(),
-                                              .metrics = metrics,
-                                              .clock = system_clock()});
+                  agent::AgentStreams::Deps{.control = replicas->control(),
+                                            .events = replicas->events(),
+                                            .sealer = replicas->sealer(),
+                                            .subjects = replicas->subjects(),
+                                            .metrics = metrics,
+                                            .clock = system_clock()});
 }
 
 Result<Done> AgentApp::Parts::read_events() {
   subscriber::SubscriberOptions subscription;
   subscription.held_bytes_max = options.settings.events.held_bytes_max;
   subscription.on_status = [this](const events::FeedStatus& status) {
-    agent::Told told{.epoch = status.epoch, .facts = status.facts, .lag_by_stamp = {}};
+    agent::CacheReport told{.epoch = status.epoch, .facts = status.facts, .lag_by_stamp = {}};
     // Before the first event, the lag means nothing.
     if (status.facts.sequence) told.lag_by_stamp = status.lag;
     streams->tell(status.cache, told);

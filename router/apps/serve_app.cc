@@ -18,7 +18,7 @@
 #include "common/runtime/memory_keeper.h"
 #include "common/runtime/metrics.h"
 
-#include "router/apps/pushes.h"
+#include "router/apps/serve_pushes.h"
 #include "router/front/proxy/pipeline.h"
 #include "router/process/memory_metrics.h"
 #include "router/process/process_identity.h"
@@ -158,18 +158,17 @@ void ServeApp::Parts::make_front() {
   } else {
     read_served = [this] { return remote->served(); };
   }
-  front.emplace(
-      roles::FrontRole::Shared{.settings = pushes->settings(),
-                               .open_files = options.open_files,
-                               .identity = identity,
-                               .scheme = scheme,
-                               .model = model,
-                               .names = names,
-                               .metrics = metrics,
-                               .memory = memory,
-                               .pool = pool,
-                               .selector = router ? router->selector() : remote->selector(),
-                               .served = std::move(read_served)});
+  front.emplace(roles::FrontRole::Deps{.settings = pushes->settings(),
+                                       .open_files = options.open_files,
+                                       .identity = identity,
+                                       .scheme = scheme,
+                                       .model = model,
+                                       .names = names,
+                                       .metrics = metrics,
+                                       .memory = memory,
+                                       .pool = pool,
+                                       .selector = router ? router->selector() : remote->selector(),
+                                       .served = std::move(read_served)});
 }
 
 Result<Done> ServeApp::Parts::join_replicas() {

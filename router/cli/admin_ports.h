@@ -12,7 +12,7 @@
 #include "common/http/client.h"
 #include "common/runtime/io_pool.h"
 
-#include "router/top/facts.h"
+#include "router/top/top_facts.h"
 
 namespace sightline::cli {
 

@@ -64,7 +64,7 @@ int agent_command(const Invocation& invocation) {
   const command::Command command{"sightline agent", kIntroduction, fleet::read_config_file};
   contract::AgentSettings settings;
   contract::SettingTable table = contract::agent_table(settings);
-  const command::Begun begun = begin(command, invocation, table);
+  const command::StartResult begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   const auto checked = contract::check_agent_settings(settings, !begun.config_file.empty());
   if (!checked.ok()) return fail(command, checked.error().message, 2);

@@ -76,7 +76,7 @@ int drain_command(const Invocation& invocation) {
   const command::Command command{"sightline drain", kIntroduction};
   DrainSettings settings;
   contract::SettingTable table = drain_table(settings);
-  const command::Begun begun = begin(command, invocation, table);
+  const command::StartResult begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   const auto ports = parse_admin_ports(settings.admin);
   if (!ports.ok()) return fail(command, ports.error().message, 2);

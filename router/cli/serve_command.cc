@@ -53,7 +53,7 @@ int serve_command(const Invocation& invocation) {
   const command::Command command{"sightline serve", kIntroduction, fleet::read_config_file};
   contract::ServeSettings settings;
   contract::SettingTable table = contract::serve_table(settings);
-  const command::Begun begun = begin(command, invocation, table);
+  const command::StartResult begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   const auto checked = contract::check_serve_settings(settings, !begun.config_file.empty());
   if (!checked.ok()) return fail(command, checked.error().message, 2);

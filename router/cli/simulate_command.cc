@@ -46,7 +46,7 @@ int simulate_command(const Invocation& invocation) {
   const command::Command command{"sightline simulate", kIntroduction};
   cluster::SimulateSettings settings;
   contract::SettingTable table = cluster::setting_table(settings);
-  const command::Begun begun = begin(command, invocation, table);
+  const command::StartResult begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   const auto logging = start_log("info");
   if (!logging.ok()) return fail(command, logging.error().message, 2);

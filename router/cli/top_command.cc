@@ -15,8 +15,8 @@
 #include "router/cli/admin_ports.h"
 #include "router/cli/commands.h"
 #include "router/cli/terminal.h"
-#include "router/top/facts.h"
 #include "router/top/frame.h"
+#include "router/top/top_facts.h"
 
 namespace sightline::cli {
 namespace {
@@ -130,7 +130,7 @@ int top_command(const Invocation& invocation) {
   const command::Command command{"sightline top", kIntroduction};
   TopSettings settings;
   contract::SettingTable table = top_table(settings);
-  const command::Begun begun = begin(command, invocation, table);
+  const command::StartResult begun = begin(command, invocation, table);
   if (begun.status) return *begun.status;
   auto ports = parse_admin_ports(settings.admin);
   if (!ports.ok()) return fail(command, ports.error().message, 2);

@@ -7,7 +7,7 @@
 
 #include "common/base/memory_ledger.h"
 
-#include "router/openai/content.h"
+#include "router/openai/message_content.h"
 #include "router/openai/unread_request.h"
 
 namespace sightline::openai {

@@ -8,7 +8,7 @@
 
 #include "common/base/bytes.h"
 
-#include "router/openai/content.h"
+#include "router/openai/message_content.h"
 
 namespace sightline::openai {
 namespace {
@@ -147,11 +147,11 @@ class Finder {
 
   Result<Done> walk_body(const Value& root) {
     if (!root.is(Kind::Object)) return walk(root, {});
-    Around around{root, {}};
+    ParentObject deps{root, {}};
     for (const Value member : root) {
       const auto& opaque = kOpaqueMembers;
       if (std::find(opaque.begin(), opaque.end(), member.name()) != opaque.end()) continue;
-      SL_TRY(visit_member(member, around));
+      SL_TRY(visit_member(member, deps));
     }
     return Done{};
   }
@@ -165,7 +165,7 @@ class Finder {
 
   // An object whose members are visited. Facts that several members need are computed once.
   // Otherwise a client that repeats a member could cost a search of the object for each copy.
-  struct Around {
+  struct ParentObject {
     Value object;
     Place place;
     std::optional<const MediaType*> known_type = std::nullopt;
@@ -189,8 +189,8 @@ class Finder {
     if (value.is(Kind::String)) return visit_string(value, place);
     if (value.is(Kind::Array)) return walk_array(value, place);
     if (!value.is(Kind::Object)) return Done{};
-    Around around{value, place};
-    for (const Value member : value) SL_TRY(visit_member(member, around));
+    ParentObject deps{value, place};
+    for (const Value member : value) SL_TRY(visit_member(member, deps));
     return Done{};
   }
 
@@ -207,13 +207,13 @@ class Finder {
     return Done{};
   }
 
-  Result<Done> visit_member(const Value& member, Around& around) {
+  Result<Done> visit_member(const Value& member, ParentObject& deps) {
     const std::string_view name = member.name();
     if (is_transfer(member)) return transfer_refused(name);
     const FixedMember* fixed = find_named(rules_.fixed, name);
     if (fixed != nullptr) return add_fix(member, fixed->value);
-    if (name == "uuid" && around.is_media()) return add_fix(member, "null");
-    const Place place = place_of(member, around);
+    if (name == "uuid" && deps.is_media()) return add_fix(member, "null");
+    const Place place = place_of(member, deps);
     if (place.use == Use::None && !is_container(member)) return Done{};
     // Names come from the client, so an error shows only their beginning.
     constexpr std::size_t kShownNameBytesMax = 64;
@@ -238,14 +238,14 @@ class Finder {
   }
 
   // Returns the role of the strings below a member.
-  static Place place_of(const Value& member, Around& around) {
+  static Place place_of(const Value& member, ParentObject& deps) {
     if (const MediaName* known = find_named(kMediaNames, member.name())) {
       return {known->use, known->modality};
     }
     if (member.name() != "url") return {};
-    const Place& place = around.place;
+    const Place& place = deps.place;
     if (place.use != Use::None) return {Use::Url, place.modality};
-    const MediaType* type = around.type();
+    const MediaType* type = deps.type();
     return type == nullptr ? Place{} : Place{Use::Url, type->modality};
   }
 

@@ -68,17 +68,19 @@ std::size_t UsageReader::pass_string(std::string_view piece, std::size_t at) {
 
 void UsageReader::begin_member(std::size_t value_at) {
   is_name_ = false;
-  member_ = name_ == kUsage ? Member::Usage : name_ == kChoices ? Member::Choices : Member::Other;
+  member_ = name_ == kUsage     ? UsageMember::Usage
+            : name_ == kChoices ? UsageMember::Choices
+                                : UsageMember::Other;
   kept_from_ = value_at;
   value_.clear();
 }
 
 void UsageReader::keep(std::string_view part) {
-  if (member_ == Member::Usage) {
+  if (member_ == UsageMember::Usage) {
     // One byte above the limit shows that the value exceeds it.
     value_ += part.substr(0, kMemberBytesMax + 1 - std::min(value_.size(), kMemberBytesMax + 1));
   }
-  if (member_ == Member::Choices) keep_marks(part);
+  if (member_ == UsageMember::Choices) keep_marks(part);
 }
 
 // Keeps the first bytes of `choices` that are not blank: one more than an empty array has.
@@ -93,11 +95,11 @@ void UsageReader::keep_marks(std::string_view part) {
 
 void UsageReader::end_member(std::string_view part) {
   keep(part);
-  if (member_ == Member::Usage) {
+  if (member_ == UsageMember::Usage) {
     usage_ = value_.size() <= kMemberBytesMax ? std::move(value_) : std::string();
   }
-  if (member_ == Member::Choices) has_no_choices_ = value_ == kEmptyArray;
-  member_ = Member::Other;
+  if (member_ == UsageMember::Choices) has_no_choices_ = value_ == kEmptyArray;
+  member_ = UsageMember::Other;
   value_.clear();
   name_.clear();
 }

@@ -41,7 +41,7 @@ class UsageReader {
   [[nodiscard]] std::optional<Usage> usage() const;
 
  private:
-  enum class Member : std::uint8_t { Other, Usage, Choices };
+  enum class UsageMember : std::uint8_t { Other, Usage, Choices };
 
   [[nodiscard]] std::size_t find_end(std::string_view piece, std::size_t at);
   [[nodiscard]] std::size_t pass_string(std::string_view piece, std::size_t at);
@@ -60,7 +60,7 @@ class UsageReader {
   bool is_object_ = false;  // the text began as an object.
   bool is_complete_ = false;
   // The member whose value is read.
-  Member member_ = Member::Other;
+  UsageMember member_ = UsageMember::Other;
   std::size_t kept_from_ = 0;  // place in the piece from which the value is not kept yet.
   std::string name_;
   std::string value_;

@@ -32,7 +32,7 @@ void MemoryMetrics::refresh() {
     metrics_.counter(contract::kThreadAllocationFailuresTotal, {failed.thread})
         .add(static_cast<double>(failed.count - before));
   }
-  for (Row& row : rows_) {
+  for (ShareRow& row : rows_) {
     row.held.set(static_cast<double>(row.budget->held()));
     row.limit.set(static_cast<double>(row.budget->bytes_max()));
     const std::uint64_t refused = row.budget->refused();

@@ -24,7 +24,7 @@ class MemoryMetrics {
 
  private:
   // One share, and its metrics.
-  struct Row {
+  struct ShareRow {
     const ByteBudget* budget = nullptr;
     runtime::Gauge held;
     runtime::Gauge limit;
@@ -41,7 +41,7 @@ class MemoryMetrics {
   // Failed steps counted so far, by thread.
   std::map<std::string, std::uint64_t> steps_counted_;
   // The last row is for all shares together.
-  std::array<Row, kMemoryShares.size() + 1> rows_;
+  std::array<ShareRow, kMemoryShares.size() + 1> rows_;
 };
 
 }  // namespace sightline::process

@@ -72,7 +72,7 @@ std::string instance_name(const std::string& name) {
                          std::string_view("._:-").find(c) != std::string_view::npos;
     instance += is_kept ? c : '_';
   }
-  return instance + "-" + to_hex(runtime::number_nobody_knows());
+  return instance + "-" + to_hex(runtime::secure_random_u64());
 }
 
 }  // namespace sightline::process

@@ -45,33 +45,33 @@ membership::Announcement announcement(const ReplicaStack::Options& options,
 }  // namespace
 
 // The instance is never 0: in messages, 0 means that it is not known.
-ReplicaStack::ReplicaStack(const Options& options, const Around& around)
-    : instance_(std::max<std::uint64_t>(1, runtime::number_nobody_knows())),
+ReplicaStack::ReplicaStack(const Options& options, const Deps& deps)
+    : instance_(std::max<std::uint64_t>(1, runtime::secure_random_u64())),
       name_(process_name(options.replica.name, options.port)),
       subjects_(options.replica.scope, options.replica.revision),
-      sealer_(around.identity, seal_scope(options)),
-      members_sealer_(around.identity,
+      sealer_(deps.identity, seal_scope(options)),
+      members_sealer_(deps.identity,
                       // Without a revision: members of all revisions prove the key to each other.
                       {.scope = options.replica.scope, .revision = {}, .fingerprint = {}}) {}
 
 ReplicaStack::~ReplicaStack() { stop(); }
 
 Result<std::unique_ptr<ReplicaStack>> ReplicaStack::create(const Options& options,
-                                                           const Around& around) {
-  auto stack = std::make_unique<ReplicaStack>(options, around);
+                                                           const Deps& deps) {
+  auto stack = std::make_unique<ReplicaStack>(options, deps);
   const auto connect = [&](nats::Sending sending) {
     return nats::Connection::create(
-        {.settings = options.nats, .name = stack->name_, .sending = sending}, around.metrics,
-        around.clock);
+        {.settings = options.nats, .name = stack->name_, .sending = sending}, deps.metrics,
+        deps.clock);
   };
   stack->control_ = SL_TRY(connect(nats::Sending::AtOnce));
   stack->events_ = SL_TRY(connect(nats::Sending::InBatches));
   stack->membership_ = std::make_unique<membership::Membership>(
-      announcement(options, *stack, around.identity),
-      membership::Membership::Around{.connection = *stack->control_,
-                                     .sealer = stack->members_sealer_,
-                                     .metrics = around.metrics,
-                                     .clock = around.clock});
+      announcement(options, *stack, deps.identity),
+      membership::Membership::Deps{.connection = *stack->control_,
+                                   .sealer = stack->members_sealer_,
+                                   .metrics = deps.metrics,
+                                   .clock = deps.clock});
   return stack;
 }
 

@@ -40,7 +40,7 @@ class ReplicaStack {
     std::uint16_t port = 0;
   };
   // The objects that it uses. All outlive it.
-  struct Around {
+  struct Deps {
     // The key behind the seals.
     const contract::IdentityKey& identity;
     runtime::Metrics& metrics;
@@ -48,9 +48,9 @@ class ReplicaStack {
   };
 
   // Returns before the connections exist. Errors: InvalidArgument for settings that can never work.
-  static Result<std::unique_ptr<ReplicaStack>> create(const Options& options, const Around& around);
-  ReplicaStack(const Options& options, const Around& around);  // called by create()
-  ~ReplicaStack();                                             // calls stop()
+  static Result<std::unique_ptr<ReplicaStack>> create(const Options& options, const Deps& deps);
+  ReplicaStack(const Options& options, const Deps& deps);  // called by create()
+  ~ReplicaStack();                                         // calls stop()
   ReplicaStack(const ReplicaStack&) = delete;
   ReplicaStack& operator=(const ReplicaStack&) = delete;
 

@@ -8,7 +8,7 @@
 
 namespace sightline::roles {
 
-audit::Dependencies audit_wiring(const AuditSources& sources) {
+audit::Deps audit_wiring(const AuditSources& sources) {
   return {.journal = sources.journal,
           .index = sources.index,
           .facts = [sources](CacheId cache) { return sources.feeds.facts(cache); },
@@ -32,7 +32,7 @@ audit::Dependencies audit_wiring(const AuditSources& sources) {
               }};
 }
 
-audit::RoomWatch::Dependencies room_wiring(const RoomSources& sources) {
+audit::RoomWatch::Deps room_wiring(const RoomSources& sources) {
   return {.index = sources.index,
           .facts = [sources](CacheId cache) { return sources.feeds.facts(cache); },
           .set_bounds =

@@ -29,8 +29,8 @@ struct RoomSources {
 
 // These connect the audit to the feeds, the fleet and the index.
 // For predictions: facts of the feeds, blocks and removals of the index, and the request to resync.
-audit::Dependencies audit_wiring(const AuditSources& sources);
+audit::Deps audit_wiring(const AuditSources& sources);
 // For a full index: the limits of the caches, and the request to load a cache again.
-audit::RoomWatch::Dependencies room_wiring(const RoomSources& sources);
+audit::RoomWatch::Deps room_wiring(const RoomSources& sources);
 
 }  // namespace sightline::roles

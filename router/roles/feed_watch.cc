@@ -33,7 +33,7 @@ void FeedWatch::read_here(const fleet::Worker& worker, const fleet::Rank& rank) 
   if (worker.has_several_ranks()) options.rank = rank.number;
   options.adapters = feed.adapters;
   // The engine must not know it, see wire::EngineHashing.
-  options.hash_seed = runtime::number_nobody_knows();
+  options.hash_seed = runtime::secure_random_u64();
   options.copies = feed.copies;
   const std::uint32_t by_operator = worker.block_size.by_operator();
   if (by_operator > 0) options.block_size_configured = by_operator;

@@ -8,7 +8,7 @@
 #include "common/base/ids.h"
 
 #include "router/cache/operations/facts.h"
-#include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/cache/subscriber/event_subscriber.h"
 #include "router/replicas/followed/followed_feeds.h"
 
 namespace sightline::roles {

@@ -98,7 +98,7 @@ http::ServerLimits server_limits(const contract::ServerSettings& server,
 
 // Declared in the order of construction. The destructor goes backwards.
 struct FrontRole::Parts {
-  explicit Parts(Shared given)
+  explicit Parts(Deps given)
       : shared(std::move(given)),
         settings(*shared.settings.read()),
         token_cache(*shared.model->tokenizer, token_cache_options(settings.model, shared.memory),
@@ -135,24 +135,24 @@ struct FrontRole::Parts {
     }
   }
 
-  const Shared shared;
+  const Deps shared;
   const contract::ServeSettings settings;  // as they were at the start
   prepare::TokenCache token_cache;
   http::Client to_workers;
   media::Fetcher fetcher;
-  proxy::Services services;
+  proxy::Deps services;
   proxy::Proxy proxy;
   proxy::ClientApi api;
   admin::Explain explain;
   std::unique_ptr<http::Server> server;
 };
 
-FrontRole::FrontRole(Shared shared) : parts_(std::make_unique<Parts>(std::move(shared))) {}
+FrontRole::FrontRole(Deps shared) : parts_(std::make_unique<Parts>(std::move(shared))) {}
 FrontRole::~FrontRole() = default;
 
 Result<Done> FrontRole::listen() {
   Parts* const parts = parts_.get();
-  const Shared& shared = parts->shared;
+  const Deps& shared = parts->shared;
   SL_TRY(check_ca_file(parts->settings.media.ca_file));
   http::ServerOptions options{.host = parts->settings.server.host,
                               .port = parts->settings.server.port,
@@ -175,7 +175,7 @@ Result<Done> FrontRole::listen() {
 }
 
 void FrontRole::set_limits(const contract::MediaSettings& media) {
-  const Shared& shared = parts_->shared;
+  const Deps& shared = parts_->shared;
   // The share follows the setting. Otherwise the earlier limit would still apply.
   shared.memory.set_bound(MemoryShare::Media, media.held_bytes_max);
   parts_->fetcher.set_limits(fetch_limits(media, shared.open_files, shared.memory));

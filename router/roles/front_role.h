@@ -31,7 +31,7 @@ namespace sightline::roles {
 class FrontRole {
  public:
   // The objects that it uses. All outlive it.
-  struct Shared {
+  struct Deps {
     // Some settings change at run time: contract/live_settings.h.
     const Published<contract::ServeSettings>& settings;
     // Limits on connections.
@@ -52,7 +52,7 @@ class FrontRole {
     std::function<std::shared_ptr<const fleet::Served>()> served;
   };
   // Creates all parts. It listens only after listen().
-  explicit FrontRole(Shared shared);
+  explicit FrontRole(Deps shared);
   // The pool has stopped before.
   ~FrontRole();
 

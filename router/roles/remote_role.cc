@@ -15,10 +15,11 @@ namespace sightline::roles {
 // The selector refers to the tokens, so these are declared first.
 struct RemoteRole::Parts {
   Parts(std::unique_ptr<runtime::TokenFile> file, remote_selector::RemoteSelector::Options options,
-        const http::ClientOptions& connections, const Around& around)
+        const http::ClientOptions& connections, const Deps& deps)
       : tokens(std::move(file)),
-        selector(std::move(options), {around.pool, around.names, tokens.get(), around.metrics,
-                                      system_clock(), connections}) {}
+        selector(std::move(options),
+                 {deps.pool, deps.names, tokens.get(), deps.metrics, system_clock(), connections}) {
+  }
 
   std::unique_ptr<runtime::TokenFile> tokens;
   remote_selector::RemoteSelector selector;
@@ -27,8 +28,7 @@ struct RemoteRole::Parts {
 RemoteRole::RemoteRole(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 RemoteRole::~RemoteRole() = default;
 
-Result<std::unique_ptr<RemoteRole>> RemoteRole::create(const Options& options,
-                                                       const Around& around) {
+Result<std::unique_ptr<RemoteRole>> RemoteRole::create(const Options& options, const Deps& deps) {
   const contract::SelectionSettings& settings = options.settings;
   std::unique_ptr<runtime::TokenFile> tokens;
   if (!settings.token_file.empty()) {
@@ -49,7 +49,7 @@ Result<std::unique_ptr<RemoteRole>> RemoteRole::create(const Options& options,
   connections.idle_per_thread_max = options.open_files.idle_per_thread_max;
   connections.descriptor_max = options.open_files.descriptor_max;
   return std::make_unique<RemoteRole>(
-      std::make_unique<Parts>(std::move(tokens), std::move(asked), connections, around));
+      std::make_unique<Parts>(std::move(tokens), std::move(asked), connections, deps));
 }
 
 void RemoteRole::start() { parts_->selector.start(); }

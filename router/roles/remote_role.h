@@ -34,13 +34,13 @@ class RemoteRole {
     const process::OpenFilesPlan& open_files;
   };
   // The objects that it uses. All outlive it. The names are stopped before the pool is destroyed.
-  struct Around {
+  struct Deps {
     IoPool& pool;
     hosts::Lookup& names;
     runtime::Metrics& metrics;
   };
   // Errors: of the token file and of the routers' URLs.
-  static Result<std::unique_ptr<RemoteRole>> create(const Options& options, const Around& around);
+  static Result<std::unique_ptr<RemoteRole>> create(const Options& options, const Deps& deps);
   ~RemoteRole();
 
   // Starts to poll the routers.

@@ -17,7 +17,7 @@
 #include "router/cache/audit/room_watch.h"
 #include "router/cache/index/exact_index.h"
 #include "router/cache/index/indexed_cache.h"
-#include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/cache/subscriber/event_subscriber.h"
 #include "router/front/admin/index_view.h"
 #include "router/front/admin/replicas_view.h"
 #include "router/front/admin/workers_view.h"
@@ -41,10 +41,10 @@ constexpr char kNoAgentsHeard[] = "--nats is not set: the KV events of its agent
 // Declared in the order of construction. The destructor goes backwards, so callers end before what
 // they call.
 struct RouterRole::Parts {
-  explicit Parts(const Shared& given)
+  explicit Parts(const Deps& given)
       : shared(given), index(index::kBlocksMax, &given.memory.share(MemoryShare::Index)) {}
 
-  const Shared shared;
+  const Deps shared;
   index::RemovalJournal removals;
   index::ExactIndex index;
   std::shared_ptr<load_exchange::LoadQueue> booked;  // for other routers, null without replicas
@@ -84,18 +84,18 @@ Result<Done> RouterRole::Parts::build() {
   feeds.emplace(*subscriber, followed ? &*followed : nullptr);
   // Before the audit, which calls it.
   rooms.emplace(audit::RoomWatch::Options{}, room_wiring({*feeds, index}), shared.metrics);
-  audit::Dependencies audited = audit_wiring({*feeds, *fleet, index, removals});
+  audit::Deps audited = audit_wiring({*feeds, *fleet, index, removals});
   audited.watch_rooms = [this](const std::vector<audit::CacheRoom>& all) {
     rooms->look(all, system_clock().now());
   };
   audit.emplace(audit::Audit::Options{}, std::move(audited), shared.metrics, system_clock());
   watch.emplace(*feeds, shared.model, proxy::scope_model(settings));
   // Its thread begins in start(), when all parts exist.
-  control.emplace(settings.fleet, fleet::FleetControl::Dependencies{.fleet = *fleet,
-                                                                    .names = shared.names,
-                                                                    .metrics = shared.metrics,
-                                                                    .clock = system_clock()});
-  selector.emplace(selection::LocalSelector::Sources{
+  control.emplace(settings.fleet, fleet::FleetControl::Deps{.fleet = *fleet,
+                                                            .names = shared.names,
+                                                            .metrics = shared.metrics,
+                                                            .clock = system_clock()});
+  selector.emplace(selection::LocalSelector::Deps{
       .settings = shared.settings,
       .fleet = *fleet,
       .index = index,
@@ -104,8 +104,8 @@ Result<Done> RouterRole::Parts::build() {
       .metrics = shared.metrics,
       .clock = system_clock(),
       .replica = shared.replicas != nullptr ? shared.replicas->name() : std::string()});
-  workers_view.emplace(admin::WorkersView::Sources{*fleet, *subscriber, feeds->by_agents(), index,
-                                                   *audit, *rooms, system_clock()},
+  workers_view.emplace(admin::WorkersView::Deps{*fleet, *subscriber, feeds->by_agents(), index,
+                                                *audit, *rooms, system_clock()},
                        shared.metrics);
   index_view.emplace(admin::IndexView{.fleet = *fleet, .index = index, .scheme = shared.scheme});
   return Done{};
@@ -183,29 +183,29 @@ void RouterRole::Parts::hear_agents(process::ReplicaStack& replicas) {
     take_facts(cache, facts);
   };
   followed.emplace(std::move(options),
-                   followed::FollowedFeeds::Around{.events = replicas.events(),
-                                                   .control = replicas.control(),
-                                                   .subjects = replicas.subjects(),
-                                                   .sealer = replicas.sealer(),
-                                                   .index = index,
-                                                   .held = index,
-                                                   .removals = removals,
-                                                   .clock = system_clock(),
-                                                   // Unique among all processes, because agents
-                                                   // reply to this name.
-                                                   .reader = to_hex(replicas.instance()),
-                                                   .draw = runtime::number_nobody_knows});
-  replicas_view.emplace(admin::ReplicasView::Sources{.control = replicas.control(),
-                                                     .events = replicas.events(),
-                                                     .membership = replicas.membership(),
-                                                     .feeds = *followed,
-                                                     .index = index,
-                                                     .clock = system_clock()},
+                   followed::FollowedFeeds::Deps{.events = replicas.events(),
+                                                 .control = replicas.control(),
+                                                 .subjects = replicas.subjects(),
+                                                 .sealer = replicas.sealer(),
+                                                 .index = index,
+                                                 .held = index,
+                                                 .removals = removals,
+                                                 .clock = system_clock(),
+                                                 // Unique among all processes, because agents
+                                                 // reply to this name.
+                                                 .reader = to_hex(replicas.instance()),
+                                                 .draw = runtime::secure_random_u64});
+  replicas_view.emplace(admin::ReplicasView::Deps{.control = replicas.control(),
+                                                  .events = replicas.events(),
+                                                  .membership = replicas.membership(),
+                                                  .feeds = *followed,
+                                                  .index = index,
+                                                  .clock = system_clock()},
                         shared.metrics);
 }
 
 void RouterRole::Parts::share_load(process::ReplicaStack& replicas) {
-  load_exchange::ExchangeOptions options;
+  load_exchange::LoadExchangeOptions options;
   options.supersede = [this](const std::vector<load::ReservationName>& names) {
     for (const auto& name : names) {
       service->api().supersede({name.instance, name.number, name.attempt});
@@ -216,13 +216,13 @@ void RouterRole::Parts::share_load(process::ReplicaStack& replicas) {
   };
   load.emplace(
       load_exchange::LoadExchange::Me{.instance = replicas.instance(), .name = replicas.name()},
-      load_exchange::LoadExchange::Around{.connection = replicas.control(),
-                                          .sealer = replicas.sealer(),
-                                          .subjects = replicas.subjects(),
-                                          .book = fleet->load_book(),
-                                          .queue = booked,
-                                          .metrics = shared.metrics,
-                                          .clock = system_clock()},
+      load_exchange::LoadExchange::Deps{.connection = replicas.control(),
+                                        .sealer = replicas.sealer(),
+                                        .subjects = replicas.subjects(),
+                                        .book = fleet->load_book(),
+                                        .queue = booked,
+                                        .metrics = shared.metrics,
+                                        .clock = system_clock()},
       std::move(options));
   replicas_view->add_part("load", [this] { return load->json(); });
 }
@@ -284,7 +284,7 @@ void RouterRole::Parts::tell_block_size() {
 RouterRole::RouterRole(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 RouterRole::~RouterRole() = default;
 
-Result<std::unique_ptr<RouterRole>> RouterRole::create(const Shared& shared) {
+Result<std::unique_ptr<RouterRole>> RouterRole::create(const Deps& shared) {
   auto parts = std::make_unique<Parts>(shared);
   SL_TRY(parts->build());
   return std::make_unique<RouterRole>(std::move(parts));
@@ -294,7 +294,7 @@ Result<Done> RouterRole::listen() { return parts_->listen(); }
 
 void RouterRole::start(const std::vector<contract::WorkerSpec>& workers) {
   parts_->control->start(workers);
-  const Shared& shared = parts_->shared;
+  const Deps& shared = parts_->shared;
   // After the first list: the exchange names ranks that the fleet knows.
   if (shared.replicas != nullptr) parts_->share_load(*shared.replicas);
 }

@@ -32,7 +32,7 @@ namespace sightline::roles {
 class RouterRole {
  public:
   // The objects that it uses. All outlive it.
-  struct Shared {
+  struct Deps {
     // Some settings change at run time: contract/live_settings.h.
     const Published<contract::ServeSettings>& settings;
     // For block keys.
@@ -51,13 +51,13 @@ class RouterRole {
     std::string identity;
     // Limits on connections.
     process::OpenFilesPlan open_files;
-    // See SelectionApi::Sources.
+    // See SelectionApi::Deps.
     std::function<Result<Done>()> ready;
     // Other processes may ask on a port.
     bool has_selection_port = true;
   };
   // Reads and follows nothing before start(). Errors: of the sockets for events.
-  static Result<std::unique_ptr<RouterRole>> create(const Shared& shared);
+  static Result<std::unique_ptr<RouterRole>> create(const Deps& shared);
   // Ends all parts, in reverse order of their construction.
   ~RouterRole();
 

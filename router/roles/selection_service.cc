@@ -37,8 +37,8 @@ http::ServerLimits limits(const process::OpenFilesPlan& plan) {
 
 // Declared in the order of construction. The destructor goes backwards.
 struct SelectionService::Parts {
-  Parts(std::unique_ptr<runtime::TokenFile> token_file, const Options& options, const Around& given)
-      : around(given),
+  Parts(std::unique_ptr<runtime::TokenFile> token_file, const Options& options, const Deps& given)
+      : deps(given),
         tokens(std::move(token_file)),
         served(given.fleet),
         api({.pool = given.pool,
@@ -48,8 +48,7 @@ struct SelectionService::Parts {
              .metrics = given.metrics,
              .clock = system_clock(),
              .served = [this] { return served.read(); },
-             .adopt =
-                 [this](const selection::Adoption& work) { return around.selector.adopt(work); },
+             .adopt = [this](const selection::Adoption& work) { return deps.selector.adopt(work); },
              .tokens = tokens.get(),
              .ready = given.ready,
              .stale = given.stale,
@@ -60,7 +59,7 @@ struct SelectionService::Parts {
              .leases = {},
              .on_taken = options.on_taken}) {}
 
-  const Around around;
+  const Deps deps;
   std::unique_ptr<runtime::TokenFile> tokens;
   // The API refers to the tokens and to `served`, so it is declared after them.
   fleet::ServedView served;
@@ -81,12 +80,12 @@ Result<Done> SelectionService::Parts::listen(const Options& options) {
   server_options.refusal = [this](int status, const Error& error) {
     // The server refuses some requests itself, so their limits are counted here.
     if (!error.limit.empty()) {
-      around.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();
+      deps.metrics.counter(contract::kLimitHitsTotal, {error.limit}).add();
     }
     return selection_api::refusal(status, error);
   };
   server_options.accept_failed = [this] {
-    around.metrics.counter(contract::kLimitHitsTotal, {"open-files"}).add();
+    deps.metrics.counter(contract::kLimitHitsTotal, {"open-files"}).add();
   };
   auto answer = [this](http::Request& request, http::ResponseWriter& peer) -> Task<void> {
     auto response = co_await api.answer(request);
@@ -95,21 +94,21 @@ Result<Done> SelectionService::Parts::listen(const Options& options) {
   };
   server_options.port_flags = "--selection-host or --selection-port";
   server_options.admission = [this](const http::Request& head) { return api.admission(head); };
-  auto made = http::Server::create(around.pool, std::move(server_options), std::move(answer));
+  auto made = http::Server::create(deps.pool, std::move(server_options), std::move(answer));
   if (!made.ok()) {
     return with_context(std::move(made).error(), "the selection API");
   }
   server = std::move(*made);
   // The sweeps begin on the I/O thread, because a Deadline belongs to one thread.
   auto begin = [](Parts& parts) -> Task<void> {
-    parts.sweeps.emplace(parts.around.pool.deadlines(0), [&parts] {
+    parts.sweeps.emplace(parts.deps.pool.deadlines(0), [&parts] {
       parts.api.sweep();
       parts.sweeps->set(kSweepInterval);
     });
     parts.sweeps->set(kSweepInterval);
     co_return;
   };
-  spawn(around.pool.context(0).get_executor(), begin(*this));
+  spawn(deps.pool.context(0).get_executor(), begin(*this));
   return Done{};
 }
 
@@ -117,14 +116,14 @@ SelectionService::SelectionService(std::unique_ptr<Parts> parts) : parts_(std::m
 SelectionService::~SelectionService() = default;
 
 Result<std::unique_ptr<SelectionService>> SelectionService::create(const Options& options,
-                                                                   const Around& around) {
+                                                                   const Deps& deps) {
   std::unique_ptr<runtime::TokenFile> tokens;
   if (!options.settings.token_file.empty()) {
     auto opened = runtime::TokenFile::open(options.settings.token_file, system_clock());
     if (!opened.ok()) return with_context(std::move(opened).error(), "--selection-token-file");
     tokens = std::move(*opened);
   }
-  auto parts = std::make_unique<Parts>(std::move(tokens), options, around);
+  auto parts = std::make_unique<Parts>(std::move(tokens), options, deps);
   if (options.listens) SL_TRY(parts->listen(options));
   return std::make_unique<SelectionService>(std::move(parts));
 }

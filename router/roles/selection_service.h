@@ -43,7 +43,7 @@ class SelectionService {
     std::function<void(const std::vector<leases::Name>&)> on_taken = {};
   };
   // The objects that it uses. All outlive it. The pool is stopped before it is destroyed.
-  struct Around {
+  struct Deps {
     IoPool& pool;
     // Makes the selections.
     selection::LocalSelector& selector;
@@ -51,14 +51,13 @@ class SelectionService {
     const fleet::Fleet& fleet;
     const keys::Scheme& scheme;
     runtime::Metrics& metrics;
-    std::function<Result<Done>()> ready;   // see SelectionApi::Sources
+    std::function<Result<Done>()> ready;   // see SelectionApi::Deps
     std::function<std::string()> stale;    // see there
     std::function<std::uint32_t()> known;  // see there
   };
   // Listens when it returns, if it should. Errors: of the token file and of the port, with the name
   // of the setting.
-  static Result<std::unique_ptr<SelectionService>> create(const Options& options,
-                                                          const Around& around);
+  static Result<std::unique_ptr<SelectionService>> create(const Options& options, const Deps& deps);
   // The pool has stopped before.
   ~SelectionService();
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "router/top/facts.h"
+#include "router/top/top_facts.h"
 
 namespace sightline::top {
 

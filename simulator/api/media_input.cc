@@ -8,7 +8,7 @@
 
 #include "simulator/api/api_error.h"
 #include "simulator/api/image_size.h"
-#include "simulator/core/digest.h"
+#include "simulator/core/sha256.h"
 #include "simulator/processor/image_grid.h"
 
 namespace sightline::api {

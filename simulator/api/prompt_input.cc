@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "simulator/api/api_error.h"
-#include "simulator/api/request.h"
+#include "simulator/api/engine_request.h"
 #include "simulator/processor/expansion.h"
 
 namespace sightline::api {

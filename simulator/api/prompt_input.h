@@ -9,7 +9,7 @@
 #include "common/base/result.h"
 
 #include "simulator/api/media_input.h"
-#include "simulator/api/model.h"
+#include "simulator/api/simulated_model.h"
 #include "simulator/core/prefix_cache.h"
 
 namespace sightline::api {

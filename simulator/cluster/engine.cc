@@ -67,7 +67,7 @@ std::shared_ptr<Job> Engine::submit(std::vector<core::RequestSpec> specs) {
   for (std::size_t sample = 0; sample < specs.size(); ++sample) {
     const auto id = scheduler_->add(std::move(specs[sample]));
     job->requests_.push_back(id);
-    places_.emplace(id.value, Place{job, sample});
+    places_.emplace(id.value, OutputTarget{job, sample});
   }
   pump_soon();
   return job;

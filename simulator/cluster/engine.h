@@ -117,7 +117,7 @@ class Engine {
 
  private:
   // The target of a running request's outputs.
-  struct Place {
+  struct OutputTarget {
     std::shared_ptr<Job> job;
     std::size_t sample = 0;
   };
@@ -144,7 +144,7 @@ class Engine {
   bool stepping_ = false;
   bool pump_posted_ = false;
   // By the number of the request.
-  std::map<std::uint64_t, Place> places_;
+  std::map<std::uint64_t, OutputTarget> places_;
   LatencyHistogram first_token_;
   LatencyHistogram whole_request_;
 };

@@ -15,10 +15,10 @@
 #include "common/runtime/task.h"
 
 #include "simulator/api/answer.h"
+#include "simulator/api/engine_request.h"
 #include "simulator/api/media_input.h"
-#include "simulator/api/model.h"
 #include "simulator/api/prompt_input.h"
-#include "simulator/api/request.h"
+#include "simulator/api/simulated_model.h"
 #include "simulator/cluster/engine.h"
 #include "simulator/cluster/simulated_cluster.h"
 #include "simulator/faults/answer_writer.h"

@@ -122,7 +122,7 @@ Error invalid(const std::string& message) {
   return client_error(ErrorCode::InvalidArgument, message);
 }
 
-struct Range {
+struct FlagRange {
   const char* flag;
   double value;
   double min;
@@ -132,20 +132,20 @@ struct Range {
 Result<Done> check_ranges(const SimulateSettings& s) {
   // The table checks these ranges for flags. SimulatedCluster::start() also takes settings from
   // tests.
-  for (const Range& range : {
-           Range{"--engines", double(s.engines), 1, kEnginesMax},
-           Range{"--data-parallel-size", double(s.data_parallel_size), 1, kRanksMax},
-           Range{"--threads", double(s.threads), 1, kThreadsMax},
-           Range{"--block-size", double(s.block_size), 1, kBlockTokensMax},
-           Range{"--blocks", double(s.blocks), 2, kBlocksMax},
-           Range{"--window-blocks", double(s.window_blocks), 0, kBlocksMax},
-           Range{"--mm-processor-cache-gb", s.mm_processor_cache_gb, 0, kCacheGibMax},
-           Range{"--prefill-tokens-per-s", s.prefill_tokens_per_s, 0, kRateMax},
-           Range{"--encoder-tokens-per-s", s.encoder_tokens_per_s, 0, kRateMax},
-           Range{"--decode-tokens-per-s", s.decode_tokens_per_s, 0, kRateMax},
-           Range{"--max-running", double(s.max_running), 1, kRunningMax},
-           Range{"--max-batched-tokens", double(s.max_batched_tokens), 1, kTokensMax},
-           Range{"--output-tokens-default", double(s.output_tokens_default), 1, kTokensMax},
+  for (const FlagRange& range : {
+           FlagRange{"--engines", double(s.engines), 1, kEnginesMax},
+           FlagRange{"--data-parallel-size", double(s.data_parallel_size), 1, kRanksMax},
+           FlagRange{"--threads", double(s.threads), 1, kThreadsMax},
+           FlagRange{"--block-size", double(s.block_size), 1, kBlockTokensMax},
+           FlagRange{"--blocks", double(s.blocks), 2, kBlocksMax},
+           FlagRange{"--window-blocks", double(s.window_blocks), 0, kBlocksMax},
+           FlagRange{"--mm-processor-cache-gb", s.mm_processor_cache_gb, 0, kCacheGibMax},
+           FlagRange{"--prefill-tokens-per-s", s.prefill_tokens_per_s, 0, kRateMax},
+           FlagRange{"--encoder-tokens-per-s", s.encoder_tokens_per_s, 0, kRateMax},
+           FlagRange{"--decode-tokens-per-s", s.decode_tokens_per_s, 0, kRateMax},
+           FlagRange{"--max-running", double(s.max_running), 1, kRunningMax},
+           FlagRange{"--max-batched-tokens", double(s.max_batched_tokens), 1, kTokensMax},
+           FlagRange{"--output-tokens-default", double(s.output_tokens_default), 1, kTokensMax},
        }) {
     if (range.value >= range.min && range.value <= range.max) continue;
     return invalid(std::string(range.flag) + " must be within " +

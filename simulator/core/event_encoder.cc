@@ -22,7 +22,7 @@ constexpr int kSessionSince = 32;
 
 // Writes MessagePack (msgpack.org specification). Every value has its shortest form, as msgspec
 // writes it.
-class Writer {
+class EventWriter {
  public:
   void nil() { out_.push_back(0xc0); }
 
@@ -213,7 +213,7 @@ class BatchEncoder {
   }
 
   const EventFormat format_;
-  Writer out_;
+  EventWriter out_;
 };
 
 }  // namespace

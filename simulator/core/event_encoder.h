@@ -8,7 +8,7 @@
 #include "common/base/bytes.h"
 #include "common/base/result.h"
 
-#include "simulator/core/kv_event.h"
+#include "simulator/core/published_event.h"
 
 namespace sightline::core {
 

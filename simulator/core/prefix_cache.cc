@@ -8,7 +8,7 @@
 #include "common/base/bytes.h"
 #include "common/base/check.h"
 
-#include "simulator/core/digest.h"
+#include "simulator/core/sha256.h"
 
 namespace sightline::core {
 namespace {

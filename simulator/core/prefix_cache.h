@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "simulator/core/kv_event.h"
+#include "simulator/core/published_event.h"
 #include "simulator/core/window_group.h"
 
 namespace sightline::core {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "simulator/core/kv_event.h"
+#include "simulator/core/published_event.h"
 
 namespace sightline::core {
 

@@ -156,7 +156,7 @@ void EventFaults::send_now(const EventMessage& message) {
 void EventFaults::flush() {
   // A timer callback may still be queued. It finds another number and does nothing.
   ++*life_;
-  for (const Waiting& waiting : std::exchange(queue_, {})) send_now(waiting.message);
+  for (const DelayedMessage& waiting : std::exchange(queue_, {})) send_now(waiting.message);
   const auto held = std::exchange(held_, std::nullopt);
   if (held) send_now(*held);
 }

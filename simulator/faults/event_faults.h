@@ -16,7 +16,7 @@
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
 
-#include "simulator/core/kv_event.h"
+#include "simulator/core/published_event.h"
 #include "simulator/faults/fault_plan.h"
 
 namespace sightline::faults {
@@ -53,7 +53,7 @@ class EventFaults {
   [[nodiscard]] std::optional<std::uint64_t> delivered() const { return delivered_; }
 
  private:
-  struct Waiting {
+  struct DelayedMessage {
     Instant due;
     EventMessage message;
   };
@@ -68,7 +68,7 @@ class EventFaults {
   asio::steady_timer timer_;
   Send send_;
   // In the order of sending.
-  std::deque<Waiting> queue_;
+  std::deque<DelayedMessage> queue_;
   // Sent after the next message.
   std::optional<EventMessage> held_;
   std::optional<std::uint64_t> delivered_;

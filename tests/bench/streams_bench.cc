@@ -147,12 +147,12 @@ struct Agent {
     process::ReplicaStack& stack = *process.stack;
     streams = std::make_unique<agent::AgentStreams>(
         std::move(options), std::move(wishes),
-        agent::AgentStreams::Around{.control = stack.control(),
-                                    .events = stack.events(),
-                                    .sealer = stack.sealer(),
-                                    .subjects = stack.subjects(),
-                                    .metrics = process.metrics,
-                                    .clock = system_clock()});
+        agent::AgentStreams::Deps{.control = stack.control(),
+                                  .events = stack.events(),
+                                  .sealer = stack.sealer(),
+                                  .subjects = stack.subjects(),
+                                  .metrics = process.metrics,
+                                  .clock = system_clock()});
     for (std::size_t i = 0; i < kCaches; ++i) {
       streams->open({.worker = worker_name(i)}, cache_id(i));
       sinks.push_back(streams->make_sink(cache_id(i)));
@@ -184,19 +184,19 @@ struct Replica {
     process::ReplicaStack& stack = *process.stack;
     feeds = std::make_unique<followed::FollowedFeeds>(
         followed::FollowedOptions{},
-        followed::FollowedFeeds::Around{.events = stack.events(),
-                                        .control = stack.control(),
-                                        .subjects = stack.subjects(),
-                                        .sealer = stack.sealer(),
-                                        .index = timed,
-                                        .held = timed.index,
-                                        .removals = removals,
-                                        .clock = system_clock(),
-                                        .reader = std::to_string(stack.instance()),
-                                        .draw = [this] {
-                                          const MutexLock lock(mutex);
-                                          return rng.next();
-                                        }});
+        followed::FollowedFeeds::Deps{.events = stack.events(),
+                                      .control = stack.control(),
+                                      .subjects = stack.subjects(),
+                                      .sealer = stack.sealer(),
+                                      .index = timed,
+                                      .held = timed.index,
+                                      .removals = removals,
+                                      .clock = system_clock(),
+                                      .reader = std::to_string(stack.instance()),
+                                      .draw = [this] {
+                                        const MutexLock lock(mutex);
+                                        return rng.next();
+                                      }});
   }
   void follow() {
     for (std::size_t i = 0; i < kCaches; ++i) {

@@ -57,7 +57,7 @@ void FakeStream::push(std::string type, object::Value object) {
   {
     const std::lock_guard lock(mutex_);
     if (is_over_) return;
-    events_.push_back({WatchEvent::What::Event, std::move(type), std::move(object)});
+    events_.push_back({WatchEvent::EventKind::Event, std::move(type), std::move(object)});
   }
   changed_.notify_all();
 }
@@ -89,7 +89,7 @@ client::Answer<WatchEvent> FakeStream::next(Duration time_max) {
   }
   if (!is_over_) return WatchEvent{};
   if (failure_) return *failure_;
-  return WatchEvent{WatchEvent::What::Ended, {}, {}};
+  return WatchEvent{WatchEvent::EventKind::Ended, {}, {}};
 }
 
 }  // namespace sightline::fakes

@@ -7,7 +7,7 @@
 
 #include "common/base/check.h"
 
-#include "router/prompt/media/base64.h"
+#include "router/prompt/media/base64_bytes.h"
 #include "router/prompt/media/image_source.h"
 #include "tests/fuzz/target.h"
 

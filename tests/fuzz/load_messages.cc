@@ -18,7 +18,7 @@ constexpr Instant kNow{std::chrono::hours(1)};
 constexpr std::uint64_t kMe = 1;
 
 // Checks that totals from a router that answered this one are counted and shown.
-void check_told(load::Told told) {
+void check_told(load::LoadReport told) {
   constexpr std::uint64_t kNonce = 77;
   load::OthersLoad others(kMe, [] { return kNonce; }, {.ranks_max = 8});
   others.turn(kNow);
@@ -30,11 +30,11 @@ void check_told(load::Told told) {
   SL_CHECK(!counts || (sources[0].ranks <= 8 && sources[0].ranks <= told.ranks.size()));
   const auto shown = json::Document::parse(others.json(kNow));
   SL_CHECK(shown.ok() && shown->root().size() == sources.size());
-  others.hear(load::Gone{.instance = told.instance}, kNow);
+  others.hear(load::Leave{.instance = told.instance}, kNow);
   SL_CHECK(others.sources(kNow).empty());
 }
 
-void check_ask(const load::Ask& ask) {
+void check_ask(const load::LoadAsk& ask) {
   load::OwnLoad own(kMe, "fuzz");
   own.turn(kNow);
   own.asked(ask);
@@ -44,7 +44,7 @@ void check_ask(const load::Ask& ask) {
 
 // Checks that a reservation booked here ends if another router took it later, and no other one
 // ends.
-void check_taken(const load::Taken& theirs) {
+void check_taken(const load::Takeover& theirs) {
   load::TakenNames taken(kMe);
   std::vector<load::ReservationName> ours;
   for (const auto& [name, turn] : theirs.names) ours.push_back(name);
@@ -54,7 +54,7 @@ void check_taken(const load::Taken& theirs) {
   SL_CHECK(theirs.instance != kMe || ended.empty());
   for (const std::string& told : taken.tell(load::TakenNames::Again::ToAskers, kNow)) {
     const auto read = load::decode(told);
-    SL_CHECK(read.ok() && std::get<load::Taken>(*read).names.size() <= ours.size());
+    SL_CHECK(read.ok() && std::get<load::Takeover>(*read).names.size() <= ours.size());
   }
 }
 
@@ -73,12 +73,12 @@ void run(ByteView bytes) {
   SL_CHECK(written.size() == copy.size());
   const auto again = load::decode(written);
   SL_CHECK(again.ok() && *again == *message);
-  if (const auto* told = std::get_if<load::Told>(&*message)) {
+  if (const auto* told = std::get_if<load::LoadReport>(&*message)) {
     SL_CHECK(told->ranks.size() * load::kRankBytes <= copy.size());
     check_told(*told);
   }
-  if (const auto* taken = std::get_if<load::Taken>(&*message)) check_taken(*taken);
-  if (const auto* ask = std::get_if<load::Ask>(&*message)) check_ask(*ask);
+  if (const auto* taken = std::get_if<load::Takeover>(&*message)) check_taken(*taken);
+  if (const auto* ask = std::get_if<load::LoadAsk>(&*message)) check_ask(*ask);
 }
 
 }  // namespace sightline::fuzz

@@ -8,7 +8,7 @@
 #include "common/base/json.h"
 #include "common/contract/live_settings.h"
 
-#include "router/replicas/lists_exchange/exchange.h"
+#include "router/replicas/lists_exchange/list_exchange.h"
 #include "router/workers/lists/list_in_force.h"
 #include "router/workers/lists/pushed.h"
 #include "tests/fuzz/input.h"
@@ -25,7 +25,7 @@ void check_workers(const std::string& body) {
   }
   SL_CHECK(pushed->generation > 0 && pushed->workers.size() <= lists::kPushedWorkersMax);
   for (const auto& worker : pushed->workers) SL_CHECK(worker.api_key_file.empty());
-  SL_CHECK(lists::judge(pushed->revision, &*pushed, *pushed) == lists::Verdict::Same);
+  SL_CHECK(lists::judge(pushed->revision, &*pushed, *pushed) == lists::ListVerdict::Same);
   const auto same = lists::difference(pushed->workers, pushed->workers);
   SL_CHECK(same.kept.size() == pushed->workers.size() && same.changed.empty());
   SL_CHECK(lists::digest_of(*pushed) == lists::digest_of(*lists::parse_pushed_workers(body)));
@@ -53,7 +53,7 @@ void check_message(const std::string& bytes) {
   const std::string written = lists_exchange::encode(*message);
   SL_CHECK(written == bytes);
   const Instant now{std::chrono::hours(1)};
-  lists_exchange::Exchange exchange(1, 77, now);
+  lists_exchange::ListExchange exchange(1, 77, now);
   exchange.set_own({5, 1, std::make_shared<const std::string>("{}")});
   exchange.connected(now);
   static_cast<void>(exchange.turn(now));

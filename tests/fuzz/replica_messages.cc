@@ -6,7 +6,7 @@
 
 #include "common/base/check.h"
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 #include "tests/fuzz/target.h"
 
 namespace sightline::fuzz {
@@ -37,7 +37,7 @@ void run(ByteView bytes) {
   if (const auto* frame = std::get_if<frames::Frame>(&message->body)) {
     check_size(frame->operations, copy.size());
   }
-  if (const auto* chunk = std::get_if<frames::Chunk>(&message->body)) {
+  if (const auto* chunk = std::get_if<frames::DumpChunk>(&message->body)) {
     check_size(chunk->operations, copy.size());
   }
   // A message has one meaning: an encoded copy decodes to the same value.

@@ -9,7 +9,7 @@
 
 #include "router/front/selection_json/messages.h"
 #include "router/front/selection_json/renewal.h"
-#include "router/front/selection_json/served.h"
+#include "router/front/selection_json/workers_report.h"
 #include "tests/fuzz/target.h"
 
 namespace sightline::fuzz {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 
 namespace sightline::test {
 
@@ -39,7 +39,7 @@ inline std::vector<frames::Message> every_replica_message() {
 
   frames::Frame frame{.instance = 11, .epoch = 12, .seq = 13, .operations = all, .beat = {}};
   frames::Frame beat{.instance = 11, .epoch = 12, .seq = 14, .operations = {}, .beat = full_beat()};
-  frames::Answer answer;
+  frames::StreamAnswer answer;
   answer.nonce = 21;
   answer.agent = {.name = "host:1", .number = 11};
   answer.epoch = 12;
@@ -55,14 +55,14 @@ inline std::vector<frames::Message> every_replica_message() {
       frame,
       beat,
       frames::Bye{.instance = 11},
-      frames::Question{.nonce = 21, .reader = "r1", .look = true, .freshness = fresh},
+      frames::StreamQuestion{.nonce = 21, .reader = "r1", .look = true, .freshness = fresh},
       answer,
       frames::RangeAsk{.reader = "r1", .epoch = 12, .from = 3, .to = 9, .freshness = fresh},
       frames::DumpAsk{.reader = "r1", .epoch = 12, .freshness = fresh},
       offer,
       frames::ChunkAsk{.reader = "r1", .dump = 31, .chunks = {0, 5}, .freshness = fresh},
-      frames::Chunk{.dump = 31, .chunk = 1, .operations = {root, child}},
-      frames::Gone{.what = frames::Gone::What::Dump, .id = 31},
+      frames::DumpChunk{.dump = 31, .chunk = 1, .operations = {root, child}},
+      frames::NotAvailable{.what = frames::NotAvailable::MissingPart::Dump, .id = 31},
       frames::RelearnAsk{.reader = "r1", .epoch = 12, .freshness = fresh},
   };
   std::vector<frames::Message> messages;

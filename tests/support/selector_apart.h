@@ -37,7 +37,7 @@ class SelectorApart : public selection::Selector {
                                                  .identity = "k",
                                                  .call_time = fakes::kPatience,
                                                  .ask_time = fakes::kPatience},
-        remote_selector::RemoteSelector::Around{pool_, names_, nullptr, metrics_, system_clock()});
+        remote_selector::RemoteSelector::Deps{pool_, names_, nullptr, metrics_, system_clock()});
     remote_->start();
     SL_CHECK(fakes::eventually([this] { return remote_->check().ok(); }));
   }

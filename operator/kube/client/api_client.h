@@ -58,7 +58,7 @@ struct WatchOptions {
 
 // What next() returns.
 struct WatchEvent {
-  enum class What {
+  enum class EventKind {
     // An event of this type, with this object.
     Event,
     // Nothing within time_max.
@@ -66,7 +66,7 @@ struct WatchEvent {
     // The orderly end, by the server or by cancel().
     Ended,
   };
-  What what = What::Silent;
+  EventKind what = EventKind::Silent;
   // ADDED, MODIFIED, DELETED, BOOKMARK, ERROR, or another type of the server.
   std::string type;
   // Of ERROR: a Status.

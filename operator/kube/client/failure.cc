@@ -18,7 +18,7 @@ constexpr std::size_t kCausesMax = 100;
 // A server may demand more, but this operator would then seem to hang.
 constexpr std::int64_t kRetryAfterSecondsMax = 600;
 
-struct Row {
+struct StatusRow {
   Reason reason;
   std::string_view name;
   int status;  // the status with this meaning, if the reason is missing. 0: no status
@@ -27,40 +27,43 @@ struct Row {
 };
 
 constexpr std::array kRows = {
-    Row{Reason::NotFound, "NotFound", 404, ErrorCode::NotFound, false},
-    Row{Reason::AlreadyExists, "AlreadyExists", 0, ErrorCode::InvalidArgument, false},
-    Row{Reason::Conflict, "Conflict", 409, ErrorCode::Unavailable, true},
-    Row{Reason::Invalid, "Invalid", 422, ErrorCode::InvalidArgument, false},
-    Row{Reason::Expired, "Expired", 410, ErrorCode::Unavailable, true},
-    Row{Reason::Expired, "Gone", 0, ErrorCode::Unavailable, true},  // before Kubernetes 1.18
-    Row{Reason::TooManyRequests, "TooManyRequests", 429, ErrorCode::Overloaded, true},
-    Row{Reason::ServerTimeout, "ServerTimeout", 0, ErrorCode::Unavailable, true},
-    Row{Reason::Timeout, "Timeout", 504, ErrorCode::Timeout, true},
-    Row{Reason::InternalError, "InternalError", 500, ErrorCode::Unavailable, true},
-    Row{Reason::ServiceUnavailable, "ServiceUnavailable", 503, ErrorCode::Unavailable, true},
-    Row{Reason::Unauthorized, "Unauthorized", 401, ErrorCode::Unauthorized, true},
-    Row{Reason::Forbidden, "Forbidden", 403, ErrorCode::Unauthorized, false},
-    Row{Reason::RequestEntityTooLarge, "RequestEntityTooLarge", 413, ErrorCode::TooLarge, false},
-    Row{Reason::UnsupportedMediaType, "UnsupportedMediaType", 415, ErrorCode::Unsupported, false},
-    Row{Reason::MethodNotAllowed, "MethodNotAllowed", 405, ErrorCode::MethodNotAllowed, false},
-    Row{Reason::NotAcceptable, "NotAcceptable", 406, ErrorCode::Unsupported, false},
-    Row{Reason::BadRequest, "BadRequest", 400, ErrorCode::InvalidArgument, false},
-    Row{Reason::Unknown, "Unknown", 0, ErrorCode::Unavailable, false},
-    Row{Reason::ConnectionRefused, "ConnectionRefused", 0, ErrorCode::Unavailable, true},
-    Row{Reason::Unreachable, "Unreachable", 0, ErrorCode::Unavailable, true},
-    Row{Reason::Deadline, "Deadline", 0, ErrorCode::Timeout, true},
-    Row{Reason::NotLeading, "NotLeading", 0, ErrorCode::Cancelled, false},
-    Row{Reason::LimitExceeded, "LimitExceeded", 0, ErrorCode::TooLarge, false},
-    Row{Reason::Malformed, "Malformed", 0, ErrorCode::Corrupt, true},
-    Row{Reason::Cancelled, "Cancelled", 0, ErrorCode::Cancelled, false},
-    Row{Reason::Misconfigured, "Misconfigured", 0, ErrorCode::Unauthorized, true},
+    StatusRow{Reason::NotFound, "NotFound", 404, ErrorCode::NotFound, false},
+    StatusRow{Reason::AlreadyExists, "AlreadyExists", 0, ErrorCode::InvalidArgument, false},
+    StatusRow{Reason::Conflict, "Conflict", 409, ErrorCode::Unavailable, true},
+    StatusRow{Reason::Invalid, "Invalid", 422, ErrorCode::InvalidArgument, false},
+    StatusRow{Reason::Expired, "Expired", 410, ErrorCode::Unavailable, true},
+    StatusRow{Reason::Expired, "Gone", 0, ErrorCode::Unavailable, true},  // before Kubernetes 1.18
+    StatusRow{Reason::TooManyRequests, "TooManyRequests", 429, ErrorCode::Overloaded, true},
+    StatusRow{Reason::ServerTimeout, "ServerTimeout", 0, ErrorCode::Unavailable, true},
+    StatusRow{Reason::Timeout, "Timeout", 504, ErrorCode::Timeout, true},
+    StatusRow{Reason::InternalError, "InternalError", 500, ErrorCode::Unavailable, true},
+    StatusRow{Reason::ServiceUnavailable, "ServiceUnavailable", 503, ErrorCode::Unavailable, true},
+    StatusRow{Reason::Unauthorized, "Unauthorized", 401, ErrorCode::Unauthorized, true},
+    StatusRow{Reason::Forbidden, "Forbidden", 403, ErrorCode::Unauthorized, false},
+    StatusRow{Reason::RequestEntityTooLarge, "RequestEntityTooLarge", 413, ErrorCode::TooLarge,
+              false},
+    StatusRow{Reason::UnsupportedMediaType, "UnsupportedMediaType", 415, ErrorCode::Unsupported,
+              false},
+    StatusRow{Reason::MethodNotAllowed, "MethodNotAllowed", 405, ErrorCode::MethodNotAllowed,
+              false},
+    StatusRow{Reason::NotAcceptable, "NotAcceptable", 406, ErrorCode::Unsupported, false},
+    StatusRow{Reason::BadRequest, "BadRequest", 400, ErrorCode::InvalidArgument, false},
+    StatusRow{Reason::Unknown, "Unknown", 0, ErrorCode::Unavailable, false},
+    StatusRow{Reason::ConnectionRefused, "ConnectionRefused", 0, ErrorCode::Unavailable, true},
+    StatusRow{Reason::Unreachable, "Unreachable", 0, ErrorCode::Unavailable, true},
+    StatusRow{Reason::Deadline, "Deadline", 0, ErrorCode::Timeout, true},
+    StatusRow{Reason::NotLeading, "NotLeading", 0, ErrorCode::Cancelled, false},
+    StatusRow{Reason::LimitExceeded, "LimitExceeded", 0, ErrorCode::TooLarge, false},
+    StatusRow{Reason::Malformed, "Malformed", 0, ErrorCode::Corrupt, true},
+    StatusRow{Reason::Cancelled, "Cancelled", 0, ErrorCode::Cancelled, false},
+    StatusRow{Reason::Misconfigured, "Misconfigured", 0, ErrorCode::Unauthorized, true},
 };
 // A server uses only these reasons.
 constexpr std::size_t kServerRows = 19;
 
-const Row& row_of(Reason reason) {
+const StatusRow& row_of(Reason reason) {
   return *std::find_if(kRows.begin(), kRows.end(),
-                       [&](const Row& row) { return row.reason == reason; });
+                       [&](const StatusRow& row) { return row.reason == reason; });
 }
 
 Reason reason_of(std::string_view name, int status) {
@@ -68,7 +71,7 @@ Reason reason_of(std::string_view name, int status) {
     // "Unknown" says less than the status.
     if (!name.empty() && kRows.at(i).name == name && name != "Unknown") return kRows.at(i).reason;
   }
-  for (const Row& row : kRows) {
+  for (const StatusRow& row : kRows) {
     if (status != 0 && row.status == status) return row.reason;
   }
   return Reason::Unknown;
@@ -118,7 +121,7 @@ Failure failure_of(int http_status, std::string_view body) {
 }
 
 Error to_error(const Failure& failure) {
-  const Row& row = row_of(failure.reason);
+  const StatusRow& row = row_of(failure.reason);
   Error error{row.code, Blame::Internal, row.is_retryable, {}, {}, {}};
   error.message = "API server: " + std::string(row.name) + ": " + failure.message;
   if (!failure.causes.empty()) error.param = failure.causes.front().field;

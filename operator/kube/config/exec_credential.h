@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/result.h"
 
-#include "operator/kube/config/connection.h"
+#include "operator/kube/config/api_connection.h"
 
 namespace sightline::config {
 

@@ -45,9 +45,9 @@ std::vector<std::string> texts_of(const YAML::Node& node, const char* name) {
   return texts;
 }
 
-class Reader {
+class ConfigReader {
  public:
-  explicit Reader(std::string directory) : directory_(std::move(directory)) {}
+  explicit ConfigReader(std::string directory) : directory_(std::move(directory)) {}
 
   Kubeconfig::Entry cluster(const YAML::Node& node) {
     Kubeconfig::Entry entry;
@@ -143,7 +143,7 @@ void each(const YAML::Node& root, const char* list, const char* member, Read rea
 }
 
 Kubeconfig kubeconfig_of(const YAML::Node& root, const std::string& directory) {
-  Reader reader(directory);
+  ConfigReader reader(directory);
   Kubeconfig out;
   out.current_context = text_of(root, "current-context");
   each(root, "clusters", "cluster", [&](const std::string& name, const YAML::Node& node) {

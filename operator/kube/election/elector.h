@@ -23,7 +23,7 @@ namespace sightline::election {
 class Elector {
  public:
   // The callbacks of an elector.
-  struct Told {
+  struct Callbacks {
     // On its thread. It must not wait.
     std::function<void()> on_lead;
     // On its thread. The process must end and write nothing more.
@@ -33,7 +33,7 @@ class Elector {
   struct Options {
     // check() must accept it.
     ElectionOptions election;
-    Told told;
+    Callbacks told;
     std::uint64_t seed = 0;
   };
 
@@ -60,7 +60,7 @@ class Elector {
   Election election_;
   client::ApiClient& api_;
   const Clock& clock_;
-  const Told told_;
+  const Callbacks told_;
   const runtime::Gauge leads_gauge_;
   const runtime::Counter slow_paths_;
   // In monotonic time. 0: it does not lead.

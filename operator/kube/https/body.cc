@@ -35,16 +35,16 @@ void Body::finish(std::optional<client::Failure> failure) {
   if (on_room) on_room();
 }
 
-Body::Piece Body::take_held() {
-  Piece piece{std::exchange(held_, {}), false, {}};
+Body::BodyPiece Body::take_held() {
+  BodyPiece piece{std::exchange(held_, {}), false, {}};
   if (!piece.bytes.empty() || !is_finished_) return piece;
   piece.is_end = true;
   piece.failure = failure_;
   return piece;
 }
 
-Body::Piece Body::take(Duration time_max) {
-  Piece piece;
+Body::BodyPiece Body::take(Duration time_max) {
+  BodyPiece piece;
   std::function<void()> on_room;
   {
     const MutexLock lock(mutex_);
@@ -62,9 +62,9 @@ bool Body::wait_for_end(Duration time_max) {
   return changed_.wait_for(mutex_, time_max, [this]() SL_REQUIRES(mutex_) { return is_finished_; });
 }
 
-Body::Piece Body::take_all() {
+Body::BodyPiece Body::take_all() {
   const MutexLock lock(mutex_);
-  Piece piece{std::exchange(held_, {}), is_finished_, failure_};
+  BodyPiece piece{std::exchange(held_, {}), is_finished_, failure_};
   return piece;
 }
 

@@ -33,24 +33,24 @@ class Body {
   void finish(std::optional<client::Failure> failure);
 
   // What take() returns.
-  struct Piece {
+  struct BodyPiece {
     std::string bytes;
     bool is_end = false;
     // After the bytes that arrived.
     std::optional<client::Failure> failure;
   };
   // Returns bytes as soon as there are some. Waits at most time_max.
-  Piece take(Duration time_max);
+  BodyPiece take(Duration time_max);
   // Waits for the end. Returns false if it does not come within time_max.
   bool wait_for_end(Duration time_max);
   // Returns all bytes that have come, without waiting.
-  Piece take_all();
+  BodyPiece take_all();
   // More bytes arrived than the limit allows.
   [[nodiscard]] bool is_over_full() const;
 
  private:
   // The held bytes. Without bytes: the end, if it has come.
-  Piece take_held() SL_REQUIRES(mutex_);
+  BodyPiece take_held() SL_REQUIRES(mutex_);
 
   const std::size_t bytes_max_;
   mutable Mutex mutex_;

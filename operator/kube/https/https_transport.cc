@@ -105,8 +105,8 @@ std::string problem_of(const config::TlsMaterial& tls) {
 }
 
 // An active request.
-struct Exchange {
-  explicit Exchange(std::size_t bytes_max) : body(std::make_shared<Body>(bytes_max)) {}
+struct RequestState {
+  explicit RequestState(std::size_t bytes_max) : body(std::make_shared<Body>(bytes_max)) {}
 
   const std::shared_ptr<Body> body;
   pplx::cancellation_token_source cancel;
@@ -143,7 +143,7 @@ struct Exchange {
 
 class HttpsStream : public rest::Stream {
  public:
-  HttpsStream(std::shared_ptr<Exchange> exchange, std::shared_ptr<http_client> client,
+  HttpsStream(std::shared_ptr<RequestState> exchange, std::shared_ptr<http_client> client,
               const std::stop_token& stop)
       : exchange_(std::move(exchange)),
         client_(std::move(client)),
@@ -151,7 +151,7 @@ class HttpsStream : public rest::Stream {
   ~HttpsStream() override { HttpsStream::cancel(); }
 
   Answer<Piece> read(Duration time_max) override {
-    Body::Piece piece = exchange_->body->take(time_max);
+    Body::BodyPiece piece = exchange_->body->take(time_max);
     if (piece.failure) return std::move(*piece.failure);
     return Piece{std::move(piece.bytes), piece.is_end};
   }
@@ -162,7 +162,7 @@ class HttpsStream : public rest::Stream {
   }
 
  private:
-  const std::shared_ptr<Exchange> exchange_;
+  const std::shared_ptr<RequestState> exchange_;
   const std::shared_ptr<http_client> client_;
   const std::stop_callback<std::function<void()>> on_stop_;
 };
@@ -236,7 +236,7 @@ struct HttpsTransport::State {
 
   // Sends the request. An immediate error of the library also arrives later.
   void start(const std::shared_ptr<http_client>& client, const http::http_request& message,
-             const std::shared_ptr<Exchange>& exchange) const {
+             const std::shared_ptr<RequestState>& exchange) const {
     client->request(message, exchange->cancel.get_token())
         .then([exchange](const http::http_response& response) {
           exchange->set_head(response);
@@ -253,13 +253,13 @@ struct HttpsTransport::State {
   }
 
   // Reads credentials, makes client and message, and sends.
-  Answer<std::shared_ptr<Exchange>> begin(const HttpRequest& request, bool is_stream,
-                                          std::shared_ptr<http_client>& client) {
+  Answer<std::shared_ptr<RequestState>> begin(const HttpRequest& request, bool is_stream,
+                                              std::shared_ptr<http_client>& client) {
     if (stop.stop_requested()) return failure(Reason::Cancelled, "the process stops");
     auto presented = credentials.present();
     if (!presented.ok()) return failure(Reason::Misconfigured, presented.error().message);
-    auto exchange =
-        std::make_shared<Exchange>(is_stream ? options.stream_bytes_max : options.body_bytes_max);
+    auto exchange = std::make_shared<RequestState>(is_stream ? options.stream_bytes_max
+                                                             : options.body_bytes_max);
     try {
       client = SL_TRY(client_for(presented->tls, is_stream));
       start(client, message_of(request, *presented, exchange->body, is_stream), exchange);
@@ -270,7 +270,7 @@ struct HttpsTransport::State {
   }
 
   // Ends a request that did not complete. Its outcome is unknown, because the server may have it.
-  Failure give_up(Exchange& exchange, Reason reason, std::string message) const {
+  Failure give_up(RequestState& exchange, Reason reason, std::string message) const {
     exchange.cancel.cancel();
     // The library may write into the body until it has reported the end.
     exchange.body->wait_for_end(kCancelTime);
@@ -280,7 +280,7 @@ struct HttpsTransport::State {
   }
 
   // The whole answer, after its head has arrived or failed.
-  Answer<HttpAnswer> finish(Exchange& exchange, Instant start, Duration time_max) {
+  Answer<HttpAnswer> finish(RequestState& exchange, Instant start, Duration time_max) {
     const auto left = [&] { return std::max(Duration::zero(), start + time_max - clock.now()); };
     auto head = exchange.wait_for_head(left());
     const bool is_ended = head && exchange.body->wait_for_end(left());
@@ -290,7 +290,7 @@ struct HttpsTransport::State {
     if (exchange.body->is_over_full()) {
       return give_up(exchange, Reason::LimitExceeded, "the answer is too long");
     }
-    Body::Piece all = exchange.body->take_all();
+    Body::BodyPiece all = exchange.body->take_all();
     if (all.failure) return std::move(*all.failure);
     answer.body = std::move(all.bytes);
     // The credentials may be newer than the request, so its start decides.

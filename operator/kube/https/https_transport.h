@@ -9,7 +9,7 @@
 
 #include "common/base/clock.h"
 
-#include "operator/kube/config/credentials.h"
+#include "operator/kube/config/api_credentials.h"
 #include "operator/kube/rest/transport.h"
 
 namespace sightline::https {

@@ -49,10 +49,10 @@ void WorkQueue::move_ready(Instant now) {
   }
 }
 
-std::optional<WorkQueue::Taken> WorkQueue::take(Instant now) {
+std::optional<WorkQueue::WorkItem> WorkQueue::take(Instant now) {
   move_ready(now);
   if (order_.empty()) return std::nullopt;
-  Taken taken{std::move(order_.front()), {}};
+  WorkItem taken{std::move(order_.front()), {}};
   order_.pop_front();
   const auto dirty = dirty_.find(taken.item);
   taken.waited = now - dirty->second;

@@ -22,7 +22,7 @@ namespace sightline::queue {
 // Thread safety: the caller's mutex guards it.
 class WorkQueue {
  public:
-  struct Taken {
+  struct WorkItem {
     object::Key item;
     // In the queue.
     Duration waited{};
@@ -49,7 +49,7 @@ class WorkQueue {
   void forget(const object::Key& item) { limiter_.forget(item); }
 
   // The next item, oldest first. The work on it lasts until done().
-  std::optional<Taken> take(Instant now);
+  std::optional<WorkItem> take(Instant now);
   // Ends the work on an item. Returns how long it took, or nothing if no work was under way.
   std::optional<Duration> done(const object::Key& item, Instant now);
 

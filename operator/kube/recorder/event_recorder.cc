@@ -33,7 +33,7 @@ EventRecorder::EventRecorder(Reporter reporter, client::ApiClient& api, const Cl
       rng_(static_cast<std::uint64_t>(clock.wall().time_since_epoch().count())),
       thread_("kube-events", [this](const std::stop_token& stop) { run(stop); }) {}
 
-void EventRecorder::record(Happening happening) {
+void EventRecorder::record(ObjectEvent happening) {
   if (!waiting_.push(std::move(happening))) dropped_.add();
 }
 

@@ -33,7 +33,7 @@ class EventRecorder {
                 runtime::Metrics& metrics);
 
   // Queues a happening. Never waits.
-  void record(Happening happening);
+  void record(ObjectEvent happening);
 
  private:
   // Writes happenings as they come, and counted series when they are due, until the stop.
@@ -49,7 +49,7 @@ class EventRecorder {
   const runtime::Counter written_;
   const runtime::Counter failed_;
   const runtime::Counter dropped_;
-  BoundedQueue<Happening> waiting_{kHappeningsMax};
+  BoundedQueue<ObjectEvent> waiting_{kHappeningsMax};
   // Only the thread uses these two.
   EventSeries series_;
   Rng rng_;

@@ -26,7 +26,7 @@ Value reference_to(const Value& object) {
 }
 
 // What makes two happenings equal. The note does not count: the first one's note stays.
-std::string series_key(const Happening& happening) {
+std::string series_key(const ObjectEvent& happening) {
   Value regarding = reference_to(happening.regarding);
   // Each change of the object has a new version, which would start a new series.
   regarding.erase({"resourceVersion"});
@@ -47,7 +47,7 @@ const object::Resource& event_resource() {
   return events;
 }
 
-Value EventSeries::event_of(WallTime wall, const Happening& happening) const {
+Value EventSeries::event_of(WallTime wall, const ObjectEvent& happening) const {
   const std::uint64_t nanoseconds = static_cast<std::uint64_t>(wall.time_since_epoch().count());
   Value event;
   object::name_kind(event, event_resource());
@@ -77,7 +77,7 @@ EventWrite EventSeries::patch_of(Series& series, Instant now) {
 }
 
 std::optional<EventWrite> EventSeries::on_happening(Instant now, WallTime wall,
-                                                    const Happening& happening) {
+                                                    const ObjectEvent& happening) {
   const std::string key = series_key(happening);
   const auto known = series_.find(key);
   if (known != series_.end() && now - known->second.last <= kSeriesSilence) {

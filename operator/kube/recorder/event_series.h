@@ -25,7 +25,7 @@ inline constexpr Duration kSeriesRefresh = std::chrono::minutes(30);
 inline constexpr Duration kSeriesSilence = std::chrono::minutes(6);
 
 // Something about an object that users should see.
-struct Happening {
+struct ObjectEvent {
   // The object.
   object::Value regarding;
   bool is_warning = false;
@@ -66,7 +66,7 @@ class EventSeries {
   explicit EventSeries(Reporter reporter) : reporter_(std::move(reporter)) {}
 
   // The write that a happening causes, if any.
-  std::optional<EventWrite> on_happening(Instant now, WallTime wall, const Happening& happening);
+  std::optional<EventWrite> on_happening(Instant now, WallTime wall, const ObjectEvent& happening);
   // The writes that are due by time. Call it about every minute.
   std::vector<EventWrite> refresh(Instant now);
 
@@ -80,7 +80,7 @@ class EventSeries {
     std::int64_t written_count = 1;
   };
 
-  [[nodiscard]] object::Value event_of(WallTime wall, const Happening& happening) const;
+  [[nodiscard]] object::Value event_of(WallTime wall, const ObjectEvent& happening) const;
   static EventWrite patch_of(Series& series, Instant now);
 
   const Reporter reporter_;

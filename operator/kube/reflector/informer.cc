@@ -68,7 +68,7 @@ void Informer::on_list_failed(const Failure& failure) {
     log(LogLevel::Info, "an optional kind is missing or not readable: trying again later",
         {{"resource", options_.resource.plural}, {"problem", failure.message}});
     // Objects of a deleted kind are gone too.
-    apply({.what = StoreChange::What::Replace, .objects = {}});
+    apply({.what = StoreChange::ChangeKind::Replace, .objects = {}});
     set_known(false);
   }
   reflector_.on_list_failed(clock_.now(), failure);
@@ -141,8 +141,8 @@ Informer::End Informer::follow(client::Watch& watch, const std::stop_token& stop
     }
     auto event = watch.next(std::min<Duration>(left, kLookMax));
     if (!event.ok()) return {.is_said = false, .failure = std::move(event).error()};
-    if (event->what == client::WatchEvent::What::Ended) return {};
-    if (event->what == client::WatchEvent::What::Silent) continue;
+    if (event->what == client::WatchEvent::EventKind::Ended) return {};
+    if (event->what == client::WatchEvent::EventKind::Silent) continue;
     // An ERROR carries a Status, which is needed whole.
     if (event->type != "ERROR") strip(event->object);
     auto seen = reflector_.on_event(clock_.now(), event->type, std::move(event->object));

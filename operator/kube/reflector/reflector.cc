@@ -52,7 +52,7 @@ std::optional<StoreChange> Reflector::on_list(client::List page) {
   is_version_unavailable_ = false;
   is_paging_off_ = false;
   is_listing_ = false;
-  return StoreChange{StoreChange::What::Replace, std::exchange(pages_, {})};
+  return StoreChange{StoreChange::ChangeKind::Replace, std::exchange(pages_, {})};
 }
 
 void Reflector::on_list_failed(Instant now, const Failure& failure) {
@@ -113,7 +113,8 @@ void Reflector::on_error_event(Instant now, const Failure& failure) {
   list_again(now);
 }
 
-Reflector::Seen Reflector::on_event(Instant now, std::string_view type, object::Value object) {
+Reflector::EventEffect Reflector::on_event(Instant now, std::string_view type,
+                                           object::Value object) {
   heard_at_ = now;
   if (type == "ERROR") {
     on_error_event(now, client::failure_of(object, 0));
@@ -130,9 +131,9 @@ Reflector::Seen Reflector::on_event(Instant now, std::string_view type, object::
   const std::string_view version = object::resource_version_of(object);
   if (!version.empty() && !is_unordered_) version_ = version;
   if (type == "BOOKMARK") return {};
-  Seen seen;
+  EventEffect seen;
   seen.change.emplace();
-  seen.change->what = is_upsert ? StoreChange::What::Upsert : StoreChange::What::Erase;
+  seen.change->what = is_upsert ? StoreChange::ChangeKind::Upsert : StoreChange::ChangeKind::Erase;
   seen.change->objects.push_back(std::move(object));
   return seen;
 }

@@ -38,7 +38,7 @@ using Want = std::variant<WantList, WantWatch, WantWait>;
 
 // A change of the copy.
 struct StoreChange {
-  enum class What {
+  enum class ChangeKind {
     // These objects are all that exist.
     Replace,
     // This object is new or changed.
@@ -46,7 +46,7 @@ struct StoreChange {
     // This object is gone. It has its last state.
     Erase,
   };
-  What what = What::Replace;
+  ChangeKind what = ChangeKind::Replace;
   std::vector<object::Value> objects;
 };
 
@@ -90,7 +90,7 @@ class Reflector {
   // The result of WantWatch, and of the watch.
   void on_watch_opened(Instant now);
   void on_watch_failed(Instant now, const client::Failure& failure);
-  struct Seen {
+  struct EventEffect {
     std::optional<StoreChange> change;
     // Close the watch and call next().
     bool is_watch_over = false;
@@ -98,7 +98,7 @@ class Reflector {
     bool is_unknown = false;
   };
   // An event of the watch.
-  Seen on_event(Instant now, std::string_view type, object::Value object);
+  EventEffect on_event(Instant now, std::string_view type, object::Value object);
   // The watch ended. failure: it did not end in an orderly way.
   void on_watch_ended(Instant now, const std::optional<client::Failure>& failure);
   // How long the watch may still be silent. Zero: close it, then call on_watch_ended().

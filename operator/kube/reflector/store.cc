@@ -69,7 +69,7 @@ std::vector<Change> Store::apply(StoreChange change) {
   }
   std::vector<Change> changes;
   const MutexLock lock(mutex_);
-  if (change.what == StoreChange::What::Replace) {
+  if (change.what == StoreChange::ChangeKind::Replace) {
     // What the list lacks was deleted while no watch could see it.
     Keys gone;
     for (const auto& [key, object] : objects_) gone.insert(gone.end(), key);
@@ -77,7 +77,7 @@ std::vector<Change> Store::apply(StoreChange change) {
     for (const object::Key& key : gone) take_out(key, true, changes);
   }
   for (auto& [key, object] : objects) {
-    if (change.what == StoreChange::What::Erase) {
+    if (change.what == StoreChange::ChangeKind::Erase) {
       take_out(key, false, changes);
     } else {
       put(key, std::move(object), changes);

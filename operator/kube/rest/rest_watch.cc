@@ -26,7 +26,7 @@ Answer<WatchEvent> event_of(std::string line) {
   if (!is_event || !(*parsed)["object"].is_object()) {
     return failure(Reason::Malformed, "a line of the watch is not an event");
   }
-  return WatchEvent{WatchEvent::What::Event, std::string((*parsed)["type"].text()),
+  return WatchEvent{WatchEvent::EventKind::Event, std::string((*parsed)["type"].text()),
                     std::move(parsed->member("object"))};
 }
 
@@ -45,7 +45,7 @@ Answer<WatchEvent> RestWatch::next(Duration time_max) {
       if (lines_.has_rest()) {
         return failure(Reason::Unreachable, "the watch was cut in the middle of a line");
       }
-      return WatchEvent{WatchEvent::What::Ended, {}, {}};
+      return WatchEvent{WatchEvent::EventKind::Ended, {}, {}};
     }
     // The caller looks for a stop and calls again.
     if (piece.bytes.empty()) return WatchEvent{};

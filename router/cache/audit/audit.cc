@@ -29,7 +29,7 @@ bool is_upper_bound(const std::optional<operations::CacheFacts>& facts) {
 
 }  // namespace
 
-Audit::Audit(Options options, Dependencies router, runtime::Metrics& metrics, const Clock& clock)
+Audit::Audit(Options options, Deps router, runtime::Metrics& metrics, const Clock& clock)
     : options_(options),
       router_(std::move(router)),
       metrics_(metrics),

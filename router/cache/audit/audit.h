@@ -84,7 +84,7 @@ struct Tally {
 };
 
 // What the audit uses of the rest of the router.
-struct Dependencies {
+struct Deps {
   const index::RemovalJournal& journal;
   const index::IndexStatistics& index;
   // Returns the facts from a cache's events. Empty if the router does not follow them.
@@ -106,7 +106,7 @@ struct Dependencies {
 // more than the rank has. A verdict needs all announcements of the rank to be applied. If this is
 // not known in time, the claim is not judged.
 //
-// Thread safety: any thread may call any method. The functions of Dependencies run on the audit's
+// Thread safety: any thread may call any method. The functions of Deps run on the audit's
 // thread or on the caller's.
 class Audit {
  public:
@@ -123,7 +123,7 @@ class Audit {
   };
 
   // Journal, metrics and clock outlive the audit.
-  Audit(Options options, Dependencies router, runtime::Metrics& metrics, const Clock& clock);
+  Audit(Options options, Deps router, runtime::Metrics& metrics, const Clock& clock);
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
   ~Audit();
@@ -163,7 +163,7 @@ class Audit {
   [[nodiscard]] std::string_view cause_of_under(const Answered& answered) const;
 
   const Options options_;
-  const Dependencies router_;
+  const Deps router_;
   runtime::Metrics& metrics_;
   const Clock& clock_;
   mutable Mutex mutex_;

@@ -35,9 +35,9 @@ struct CacheRoom {
 class RoomWatch {
  public:
   // What RoomWatch uses of the rest of the router. The functions return soon.
-  struct Dependencies {
+  struct Deps {
     const index::IndexStatistics& index;
-    // Audit::Dependencies::facts.
+    // Audit::Deps::facts.
     std::function<std::optional<operations::CacheFacts>(CacheId)> facts;
     // Sets the number of blocks that engines have, for each cache whose number is known.
     std::function<void(const std::vector<CacheRoom>&)> set_bounds;
@@ -55,7 +55,7 @@ class RoomWatch {
     std::size_t asks_max = 4;
   };
 
-  RoomWatch(const Options& options, Dependencies router, runtime::Metrics& metrics)
+  RoomWatch(const Options& options, Deps router, runtime::Metrics& metrics)
       : options_(options), router_(std::move(router)), metrics_(metrics) {}
 
   // Call this every few seconds, with all followed caches.
@@ -84,7 +84,7 @@ class RoomWatch {
   void ask_again(const CacheRoom& room, Watched& watched, Instant now);
 
   const Options options_;
-  const Dependencies router_;
+  const Deps router_;
   runtime::Metrics& metrics_;
   // Only for the thread that calls look().
   std::map<CacheId, Watched> watched_;

@@ -76,7 +76,7 @@ void WaitingClaims::forget(CacheId cache) {
   const MutexLock lock(mutex_);
   const auto found = queues_.find(cache);
   if (found == queues_.end()) return;
-  for (const Waiting& waiting : found->second) bytes_ -= waiting.claim.bytes();
+  for (const DueClaim& waiting : found->second) bytes_ -= waiting.claim.bytes();
   queues_.erase(found);
 }
 

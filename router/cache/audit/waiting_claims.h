@@ -61,11 +61,11 @@ class WaitingClaims {
   void close();
 
  private:
-  struct Waiting {
+  struct DueClaim {
     WaitingClaim claim;
     Instant due;
   };
-  using Queue = std::deque<Waiting>;
+  using Queue = std::deque<DueClaim>;
   // Returns when the next oldest claim is due. Instant::max() without claims.
   [[nodiscard]] Instant next_due() const SL_REQUIRES(mutex_);
 

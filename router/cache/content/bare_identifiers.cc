@@ -29,9 +29,9 @@ std::optional<std::vector<std::int32_t>> runs_of(std::span<const std::int64_t> b
   return starts;
 }
 
-class Reader {
+class IdentifierReader {
  public:
-  Reader(const AnnouncedContent& told, const MediaTokens& tokens, const ChainStart& place)
+  IdentifierReader(const AnnouncedContent& told, const MediaTokens& tokens, const ChainStart& place)
       : told_(told), tokens_(tokens), is_first_(place.is_first), open_(place.open) {}
 
   BareReading read() && {
@@ -74,7 +74,7 @@ class Reader {
     // vLLM also lists an item that ended with the block before, if a store begins after that block.
     const bool is_listed_again = open_ && !goes_on && !ids.empty() && ids.front() == open_->id;
     if (ids.size() != starts.size() || is_listed_again) return Certainty::Unclear;
-    BareReading::Block out;
+    BareReading::BlockReading out;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       out.media.push_back({.id = ids[i], .offset = starts[i]});
     }
@@ -104,7 +104,7 @@ class Reader {
 
 BareReading read_bare_identifiers(const AnnouncedContent& told, const MediaTokens& tokens,
                                   const ChainStart& place) {
-  return Reader(told, tokens, place).read();
+  return IdentifierReader(told, tokens, place).read();
 }
 
 }  // namespace sightline::content

@@ -40,12 +40,12 @@ struct MediaTokens {
 // The leading blocks of one store whose media are certain. The media of the other blocks are not
 // certain.
 struct BareReading {
-  struct Block {
+  struct BlockReading {
     std::vector<keys::BlockMedia> media;
     // The item that reaches the end of the block.
     std::optional<OpenItem> open;
   };
-  std::vector<Block> blocks;
+  std::vector<BlockReading> blocks;
   std::optional<std::string> cache_salt;
 };
 

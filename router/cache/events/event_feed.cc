@@ -72,7 +72,7 @@ std::optional<std::uint64_t> EventFeed::carry_out(StreamStep step, WallTime now)
   return step.replay_from;
 }
 
-void EventFeed::apply(const Message& message, WallTime now) {
+void EventFeed::apply(const EventMessage& message, WallTime now) {
   // A publisher's first message has number 0. Its engine's cache was empty before.
   if (message.sequence == 0) state_.begin();
   const auto batch = format_.decode(message.payload);

@@ -92,7 +92,7 @@ class EventFeed {
   // Applies a step of the stream: drop, messages, replay request.
   std::optional<std::uint64_t> carry_out(StreamStep step, WallTime now);
   // Decodes one message and gives it to the normaliser.
-  void apply(const Message& message, WallTime now);
+  void apply(const EventMessage& message, WallTime now);
 
   const CacheId cache_;
   const wire::EventFormat& format_;

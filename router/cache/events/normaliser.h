@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "router/cache/content/adapters.h"
+#include "router/cache/content/adapter_meanings.h"
 #include "router/cache/content/block_content.h"
 #include "router/cache/events/cache_groups.h"
 #include "router/cache/events/normaliser_options.h"

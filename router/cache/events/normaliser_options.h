@@ -12,7 +12,7 @@
 #include "common/base/ids.h"
 #include "common/contract/worker_spec.h"
 
-#include "router/cache/content/adapters.h"
+#include "router/cache/content/adapter_meanings.h"
 #include "router/cache/events/waiting_stores.h"
 #include "router/cache/operations/operation.h"
 #include "router/cache/wire/event_format.h"

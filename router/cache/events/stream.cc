@@ -34,17 +34,17 @@ Bytes copy_of(ByteView bytes) { return {bytes.begin(), bytes.end()}; }
 
 }  // namespace
 
-Result<Message> parse_live(std::span<const ByteView> frames) {
+Result<EventMessage> parse_live(std::span<const ByteView> frames) {
   if (frames.size() != 3) {
     return corrupt("KV event message of " + std::to_string(frames.size()) + " frames, need 3");
   }
   if (frames[1].size() != kSequenceBytes) return corrupt("KV event sequence is not 8 bytes");
   const auto sequence = load_be64(frames[1].data());
   if (sequence == kEndSequence) return corrupt("KV event sequence is the replay's end marker");
-  return Message{.sequence = sequence, .payload = copy_of(frames[2])};
+  return EventMessage{.sequence = sequence, .payload = copy_of(frames[2])};
 }
 
-Result<std::optional<Message>> parse_replay(std::span<const ByteView> frames) {
+Result<std::optional<EventMessage>> parse_replay(std::span<const ByteView> frames) {
   const bool framed = (frames.size() == 3 || frames.size() == 4) && frames[0].empty();
   if (!framed && frames.size() != 2) {
     return corrupt("KV event replay of " + std::to_string(frames.size()) +
@@ -55,8 +55,8 @@ Result<std::optional<Message>> parse_replay(std::span<const ByteView> frames) {
     return corrupt("KV event replay sequence is not 8 bytes");
   }
   const auto sequence = load_be64(sequence_bytes.data());
-  if (sequence == kEndSequence) return std::optional<Message>();
-  return std::optional(Message{.sequence = sequence, .payload = copy_of(frames.back())});
+  if (sequence == kEndSequence) return std::optional<EventMessage>();
+  return std::optional(EventMessage{.sequence = sequence, .payload = copy_of(frames.back())});
 }
 
 std::array<std::uint8_t, 8> replay_start(std::uint64_t sequence) {
@@ -75,7 +75,7 @@ StreamStep EventStream::start() {
   return step;
 }
 
-StreamStep EventStream::live(Message message) {
+StreamStep EventStream::live(EventMessage message) {
   StreamStep step;
   if (mode_ == Mode::Live) {
     take_live(std::move(message), step);
@@ -120,7 +120,7 @@ StreamStep EventStream::relearn(bool replay) {
   return step;
 }
 
-StreamStep EventStream::replayed(Message message) {
+StreamStep EventStream::replayed(EventMessage message) {
   StreamStep step;
   if (mode_ == Mode::Live) return step;
   answered_ = true;
@@ -148,7 +148,7 @@ StreamStep EventStream::replayed(Message message) {
 
 // Compares the first answer of a replay that began at the last applied message. False: the answer
 // is used up.
-bool EventStream::verify(const Message& message, StreamStep& step) {
+bool EventStream::verify(const EventMessage& message, StreamStep& step) {
   if (message.sequence == last_ && seen(message)) {
     verified_ = true;
     return false;
@@ -245,7 +245,7 @@ void EventStream::drain(StreamStep& step) {
   }
 }
 
-void EventStream::take_live(Message message, StreamStep& step) {
+void EventStream::take_live(EventMessage message, StreamStep& step) {
   if (last_ && message.sequence <= *last_) {
     if (seen(message)) {
       ++statistics_.duplicates;
@@ -276,7 +276,7 @@ void EventStream::take_live(Message message, StreamStep& step) {
   accept(std::move(message), step);
 }
 
-void EventStream::accept(Message message, StreamStep& step) {
+void EventStream::accept(EventMessage message, StreamStep& step) {
   last_ = message.sequence;
   recent_.push_back({.sequence = message.sequence,
                      .digest = keys::identifier_hash(text_of(message.payload)).low});
@@ -305,7 +305,7 @@ void EventStream::ask_on(StreamStep& step) {
 
 // Keeps a message for the end of the replay, before the other kept ones or after them. One message
 // always has room, within the limit of all streams.
-void EventStream::keep(Message message, bool first) {
+void EventStream::keep(EventMessage message, bool first) {
   const auto bytes = message.payload.size();
   const bool has_room = buffered_.empty() || first ||
                         (buffered_.size() < options_.buffered_messages_max &&
@@ -318,7 +318,7 @@ void EventStream::keep(Message message, bool first) {
   buffered_.insert(first ? buffered_.begin() : buffered_.end(), std::move(message));
 }
 
-Message EventStream::pop_buffered() {
+EventMessage EventStream::pop_buffered() {
   auto message = std::move(buffered_.front());
   buffered_.pop_front();
   held_.remove(message.payload.size());
@@ -346,7 +346,7 @@ bool EventStream::can_ask() const {
 
 std::uint32_t EventStream::asks_max() const { return silent_ ? kAskSilentMax : kAskAgainMax; }
 
-bool EventStream::seen(const Message& message) const {
+bool EventStream::seen(const EventMessage& message) const {
   // recent_ has consecutive numbers that end with last_.
   if (recent_.empty() || message.sequence < recent_.front().sequence) return false;
   const auto place = message.sequence - recent_.front().sequence;

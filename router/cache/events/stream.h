@@ -37,20 +37,20 @@
 namespace sightline::events {
 
 // One message of a publisher: its number and its payload. A publisher's first message has number 0.
-struct Message {
+struct EventMessage {
   std::uint64_t sequence = 0;
   Bytes payload;
 };
 
 // Parses a live message: exactly [topic, 8-byte big-endian sequence, payload] (vLLM 0.9 to 0.32).
 // Error: Corrupt.
-Result<Message> parse_live(std::span<const ByteView> frames);
+Result<EventMessage> parse_live(std::span<const ByteView> frames);
 
 // Parses one answer of a replay socket, as a DEALER socket receives it. The number of frames shows
 // its form: ["", sequence, payload] up to vLLM 0.24, ["", topic, sequence, payload] from 0.25 on,
 // [sequence, payload] in older SGLang. Empty for the end marker, whose sequence is 2^64 - 1. Error:
 // Corrupt.
-Result<std::optional<Message>> parse_replay(std::span<const ByteView> frames);
+Result<std::optional<EventMessage>> parse_replay(std::span<const ByteView> frames);
 
 // Returns the request to a replay socket. A DEALER sends an empty frame, then these 8 bytes.
 std::array<std::uint8_t, 8> replay_start(std::uint64_t sequence);
@@ -86,7 +86,7 @@ struct StreamStatistics {
 // What one input requires, in this order.
 struct StreamStep {
   bool drop = false;                         // forget the engine's state.
-  std::vector<Message> apply;                // then apply these.
+  std::vector<EventMessage> apply;           // then apply these.
   std::optional<std::uint64_t> replay_from;  // then request a replay, which voids a running one.
 };
 
@@ -118,7 +118,7 @@ class EventStream {
   StreamStep start();
   // Applies or keeps a live message. The stream may drop one that it does not want, and requests it
   // again later.
-  StreamStep live(Message message);
+  StreamStep live(EventMessage message);
   [[nodiscard]] bool wants_live() const;
   // The publisher was lost. Live messages kept for the end of a replay are from before the loss.
   void lost() { clear_buffered(); }
@@ -131,7 +131,7 @@ class EventStream {
   // still has, else from the next message on.
   StreamStep relearn(bool replay);
   // An answer of the last requested replay. Ignored if no replay runs.
-  StreamStep replayed(Message message);
+  StreamStep replayed(EventMessage message);
   // The last requested replay ended, or fell silent before its end.
   StreamStep replay_ended(bool timed_out);
 
@@ -155,23 +155,23 @@ class EventStream {
     std::uint64_t digest = 0;
   };
 
-  bool verify(const Message& message, StreamStep& step);
-  void accept(Message message, StreamStep& step);
+  bool verify(const EventMessage& message, StreamStep& step);
+  void accept(EventMessage message, StreamStep& step);
   bool meets_live();
   void finish(bool closed, bool exhausted, StreamStep& step);
   [[nodiscard]] bool continues_live() const;
-  void take_live(Message message, StreamStep& step);
+  void take_live(EventMessage message, StreamStep& step);
   void drain(StreamStep& step);
   void recover_dropped(StreamStep& step);
   void ask(Mode mode, StreamStep& step);
   void ask_on(StreamStep& step);
-  void keep(Message message, bool first);
-  Message pop_buffered();
+  void keep(EventMessage message, bool first);
+  EventMessage pop_buffered();
   void clear_buffered();
   void forget(StreamStep& step);
   [[nodiscard]] bool can_ask() const;
   [[nodiscard]] std::uint32_t asks_max() const;
-  [[nodiscard]] bool seen(const Message& message) const;
+  [[nodiscard]] bool seen(const EventMessage& message) const;
 
   const StreamOptions options_;
   Mode mode_ = Mode::Live;
@@ -185,7 +185,7 @@ class EventStream {
   bool exhausted_ = false;           // a replay has ended, and another one would bring no more.
   std::optional<std::uint64_t> last_;
   std::deque<Applied> recent_;
-  std::deque<Message> buffered_;
+  std::deque<EventMessage> buffered_;
   HeldBytes held_;        // memory of buffered_.
   bool dropped_ = false;  // a live message found no room since the last request.
   StreamStatistics statistics_;

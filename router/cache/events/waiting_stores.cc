@@ -72,7 +72,7 @@ std::vector<BlockStored> WaitingStores::take(EngineHash parent) {
 
 std::size_t WaitingStores::cancel(EngineHash hash, std::optional<operations::Tier> tier) {
   std::size_t cancelled = 0;
-  const Block any{.hash = hash, .tier = tier};
+  const WaitingBlock any{.hash = hash, .tier = tier};
   for (auto first = blocks_.lower_bound(any);
        first != blocks_.end() && first->hash == hash && first->tier == tier;
        first = blocks_.lower_bound(any)) {

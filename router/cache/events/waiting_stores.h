@@ -72,13 +72,13 @@ class WaitingStores {
     friend auto operator<=>(const Child&, const Child&) = default;
   };
   // The tier is part of the order. So a removal finds the blocks of its own tier and no others.
-  struct Block {
+  struct WaitingBlock {
     EngineHash hash;
     std::optional<operations::Tier> tier;
     Number number = 0;
     // Index of the block in its store.
     std::size_t place = 0;
-    friend auto operator<=>(const Block&, const Block&) = default;
+    friend auto operator<=>(const WaitingBlock&, const WaitingBlock&) = default;
   };
 
   // Removes a store and all entries that point to it.
@@ -92,7 +92,7 @@ class WaitingStores {
   // Ordered sets, not hash tables. An engine may repeat a hash any number of times, or choose
   // hashes that would meet in one bucket.
   std::set<Child> children_;
-  std::set<Block> blocks_;
+  std::set<WaitingBlock> blocks_;
   // The approximate memory of all stores.
   std::size_t bytes_ = 0;
   Number next_ = 0;

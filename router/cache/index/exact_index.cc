@@ -229,16 +229,17 @@ void ExactIndex::remove_one(const Holder& self, Tier tier, Contents& contents,
   if (held->holder->tiers == 0) erase(*held);
 }
 
-std::optional<ExactIndex::Held> ExactIndex::find_held(const Holder& wanted, keys::BlockKey block) {
+std::optional<ExactIndex::HolderEntry> ExactIndex::find_held(const Holder& wanted,
+                                                             keys::BlockKey block) {
   const auto entry = table_.find(block);
   if (!entry) return std::nullopt;
   Holders& holders = entry.value();
   const auto holder = std::lower_bound(holders.begin(), holders.end(), wanted, comes_before);
   if (holder == holders.end() || comes_before(wanted, *holder)) return std::nullopt;
-  return Held{entry, holder};
+  return HolderEntry{entry, holder};
 }
 
-void ExactIndex::erase(const Held& held) {
+void ExactIndex::erase(const HolderEntry& held) {
   Holders& holders = held.entry.value();
   holders.erase(held.holder);
   --holders_;
@@ -300,7 +301,7 @@ bool ExactIndex::sweep(std::size_t entries_max) {
   }
   // All visits end while the lock is held.
   const auto visit = [table = &table_, swept = &swept_, all = &holders_](
-                         Table::Part& part, Table::Part::iterator entry) {
+                         Table::TablePart& part, Table::TablePart::iterator entry) {
     Holders& holders = entry->second;
     *all -= std::erase_if(holders, [swept](const Holder& holder) {
       return std::binary_search(swept->begin(), swept->end(), holder.life);
@@ -342,7 +343,7 @@ std::uint64_t ExactIndex::refused(CacheId cache) const {
 std::vector<keys::BlockKey> ExactIndex::held(CacheId cache, Tier tier) const {
   std::vector<keys::BlockKey> keys;
   std::uint32_t life = kNoLife;
-  const auto visit = [&](const Table::Part& /*part*/, Table::Part::const_iterator entry) {
+  const auto visit = [&](const Table::TablePart& /*part*/, Table::TablePart::const_iterator entry) {
     const Holders& holders = entry->second;
     const bool holds = std::any_of(holders.begin(), holders.end(), [&](const Holder& holder) {
       return holder.life == life && (holder.tiers & bit_of(tier)) != 0;
@@ -350,7 +351,7 @@ std::vector<keys::BlockKey> ExactIndex::held(CacheId cache, Tier tier) const {
     if (holds) keys.push_back(entry->first);
     return std::next(entry);
   };
-  for (Table::Place place; !place.is_end();) {
+  for (Table::WalkPosition place; !place.is_end();) {
     const SharedLock lock(mutex_);
     // Reads the life in each step, because another thread may drop the cache between two steps.
     life = life_of(cache);

@@ -147,13 +147,14 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
   void remove_one(const Holder& self, Tier tier, Contents& contents, keys::BlockKey block)
       SL_REQUIRES(mutex_);
 
-  struct Held {
-    Table::Found entry;
+  struct HolderEntry {
+    Table::Lookup entry;
     Holders::iterator holder;
   };
   // Finds the holder of this cache and life. Empty if the block has no holder like that.
-  std::optional<Held> find_held(const Holder& wanted, keys::BlockKey block) SL_REQUIRES(mutex_);
-  void erase(const Held& held) SL_REQUIRES(mutex_);
+  std::optional<HolderEntry> find_held(const Holder& wanted, keys::BlockKey block)
+      SL_REQUIRES(mutex_);
+  void erase(const HolderEntry& held) SL_REQUIRES(mutex_);
 
   const std::size_t blocks_max_;
   mutable WriterFirstMutex mutex_;  // held for memory work only
@@ -174,7 +175,7 @@ class ExactIndex : public IndexReader, public IndexWriter, public IndexStatistic
   // ascending order. Empty if no walk runs. swept_to_: how far it is.
   std::vector<std::uint32_t> cleared_ SL_GUARDED_BY(mutex_);
   std::vector<std::uint32_t> swept_ SL_GUARDED_BY(mutex_);
-  Table::Place swept_to_ SL_GUARDED_BY(mutex_);
+  Table::WalkPosition swept_to_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::index

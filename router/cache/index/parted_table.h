@@ -23,45 +23,45 @@ template <class Value>
 class PartedTable {
  public:
   // The alignment puts all that a look-up reads of a part into one cache line.
-  struct alignas(64) Part : std::unordered_map<keys::BlockKey, Value> {};
+  struct alignas(64) TablePart : std::unordered_map<keys::BlockKey, Value> {};
 
   // An entry and its part.
-  struct Found {
-    Part* part;
-    typename Part::iterator entry;
+  struct Lookup {
+    TablePart* part;
+    typename TablePart::iterator entry;
     // Returns whether there is an entry.
     explicit operator bool() const { return entry != part->end(); }
     [[nodiscard]] Value& value() const { return entry->second; }
   };
 
   // Returns the entry, or the part's end.
-  [[nodiscard]] Found find(keys::BlockKey key) {
-    Part& part = part_of(key);
+  [[nodiscard]] Lookup find(keys::BlockKey key) {
+    TablePart& part = part_of(key);
     return {&part, part.find(key)};
   }
   // Returns null if there is no entry.
   [[nodiscard]] const Value* find(keys::BlockKey key) const {
-    const Part& part = parts_[place_of(key)];
+    const TablePart& part = parts_[place_of(key)];
     const auto entry = part.find(key);
     return entry == part.end() ? nullptr : &entry->second;
   }
   // Returns the entry. Adds one if the key has no entry.
-  Found insert(keys::BlockKey key) {
-    Part& part = part_of(key);
+  Lookup insert(keys::BlockKey key) {
+    TablePart& part = part_of(key);
     const std::size_t buckets = part.bucket_count();
     const auto [entry, is_new] = part.try_emplace(key);
     size_ += is_new ? 1 : 0;
     note_buckets(part, buckets);
     return {&part, entry};
   }
-  // Erases an entry. Its part may shrink, which voids other Found values of the part.
-  void erase(const Found& found) {
+  // Erases an entry. Its part may shrink, which voids other Lookup values of the part.
+  void erase(const Lookup& found) {
     --size_;
     found.part->erase(found.entry);
     shrink(*found.part);
   }
   // Erases an entry for a visitor of walk(). Returns the next entry of the part.
-  typename Part::iterator erase_visited(Part& part, typename Part::iterator entry) {
+  typename TablePart::iterator erase_visited(TablePart& part, typename TablePart::iterator entry) {
     --size_;
     return part.erase(entry);
   }
@@ -75,7 +75,7 @@ class PartedTable {
   bool take_has_rehashed() { return std::exchange(has_rehashed_, false); }
 
   // The position of a walk.
-  class Place {
+  class WalkPosition {
    public:
     // Returns whether the walk has visited all parts.
     [[nodiscard]] bool is_end() const { return part_ == kParts; }
@@ -96,7 +96,7 @@ class PartedTable {
   // is visited at least once. If its part grew or shrank between two steps, or lost the entry at
   // the place, it is visited twice.
   template <class Table, class Visitor>
-  static void walk(Table& table, Place& place, std::size_t entries_max, Visitor visit) {
+  static void walk(Table& table, WalkPosition& place, std::size_t entries_max, Visitor visit) {
     for (std::size_t left = entries_max; left > 0 && !place.is_end(); --left) {
       auto& part = table.parts_[place.part_];
       const bool is_same = place.next_ && part.bucket_count() == place.buckets_;
@@ -125,16 +125,16 @@ class PartedTable {
 
   // The remainder selects the part, because keys are as good as random.
   static std::size_t place_of(keys::BlockKey key) { return key.value % kParts; }
-  Part& part_of(keys::BlockKey key) { return parts_[place_of(key)]; }
+  TablePart& part_of(keys::BlockKey key) { return parts_[place_of(key)]; }
 
   // Updates the sum of all buckets after a part may have grown or shrunk.
-  void note_buckets(const Part& part, std::size_t before) {
+  void note_buckets(const TablePart& part, std::size_t before) {
     if (part.bucket_count() == before) return;
     buckets_ += part.bucket_count() - before;  // modulo 2^64 if it has shrunk
     if (part.size() > kQuickEntriesMax) has_rehashed_ = true;
   }
   // Gives the memory of a sparse part back.
-  void shrink(Part& part) {
+  void shrink(TablePart& part) {
     const std::size_t buckets = part.bucket_count();
     if (buckets <= kSmallBuckets || buckets / kSparseFactor < part.size()) return;
     try {
@@ -145,7 +145,7 @@ class PartedTable {
     note_buckets(part, buckets);
   }
 
-  std::array<Part, kParts> parts_;
+  std::array<TablePart, kParts> parts_;
   std::size_t size_ = 0;
   // Buckets of all parts. An empty part has one.
   std::size_t buckets_ = kParts;

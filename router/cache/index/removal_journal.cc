@@ -78,16 +78,16 @@ void RemovalJournal::removed(CacheId cache, std::span<const keys::BlockKey> bloc
 void RemovalJournal::write(Log& log, std::uint64_t position,
                            std::span<const keys::BlockKey> blocks) {
   for (const keys::BlockKey block : blocks) {
-    Chunk& chunk = chunk_for(log, position);
+    RemovalChunk& chunk = chunk_for(log, position);
     chunk.later[chunk.size] = static_cast<std::uint32_t>(position - chunk.first);
     chunk.blocks[chunk.size] = block;
     ++chunk.size;
   }
 }
 
-RemovalJournal::Chunk& RemovalJournal::chunk_for(Log& log, std::uint64_t position) {
+RemovalJournal::RemovalChunk& RemovalJournal::chunk_for(Log& log, std::uint64_t position) {
   if (!log.chunks.empty()) {
-    Chunk& last = *log.chunks.back();
+    RemovalChunk& last = *log.chunks.back();
     // Positions of a chunk are 32-bit distances from its first one.
     const bool is_near = position >= last.first &&
                          position - last.first <= std::numeric_limits<std::uint32_t>::max();
@@ -100,7 +100,7 @@ RemovalJournal::Chunk& RemovalJournal::chunk_for(Log& log, std::uint64_t positio
   return *log.chunks.back();
 }
 
-std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::take_chunk(Log& log) {
+std::unique_ptr<RemovalJournal::RemovalChunk> RemovalJournal::take_chunk(Log& log) {
   if (log.chunks.size() >= limits_.chunks_per_engine_max) return give_up_oldest(log);
   if (!free_.empty()) {
     auto chunk = std::move(free_.back());
@@ -109,7 +109,7 @@ std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::take_chunk(Log& log) {
   }
   if (chunks_made_ < limits_.chunks_max) {
     ++chunks_made_;
-    return std::make_unique<Chunk>();
+    return std::make_unique<RemovalChunk>();
   }
   // All chunks are in use, so some rank has one. The walk over perhaps a thousand ranks runs once
   // per chunk.
@@ -119,7 +119,7 @@ std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::take_chunk(Log& log) {
   return give_up_oldest(most->second);
 }
 
-std::unique_ptr<RemovalJournal::Chunk> RemovalJournal::give_up_oldest(Log& log) const {
+std::unique_ptr<RemovalJournal::RemovalChunk> RemovalJournal::give_up_oldest(Log& log) const {
   auto oldest = std::move(log.chunks.front());
   log.chunks.pop_front();
   ++log.given_up;
@@ -161,12 +161,12 @@ bool RemovalJournal::look_at_next(Search& search) const {
   if (search.withdrawn) return false;
   // Chunks that were not looked at may be dropped between two steps.
   std::uint64_t at = std::max(search.next_chunk, log.given_up) - log.given_up;
-  const auto is_before = [&](const Chunk& chunk) {
+  const auto is_before = [&](const RemovalChunk& chunk) {
     return chunk.first + chunk.later[chunk.size - 1] < search.position;
   };
   while (at < log.chunks.size() && is_before(*log.chunks[at])) ++at;
   if (at >= log.chunks.size()) return false;
-  const Chunk& chunk = *log.chunks[at];
+  const RemovalChunk& chunk = *log.chunks[at];
   for (std::size_t i = 0; i < chunk.size && !search.withdrawn; ++i) {
     search.withdrawn =
         chunk.first + chunk.later[i] >= search.position && search.claimed.contains(chunk.blocks[i]);
@@ -187,7 +187,7 @@ std::optional<bool> RemovalJournal::withdrawn_since(std::uint64_t position, Cach
 
 std::size_t RemovalJournal::bytes() const {
   const MutexLock lock(mutex_);
-  return chunks_made_ * sizeof(Chunk);
+  return chunks_made_ * sizeof(RemovalChunk);
 }
 
 }  // namespace sightline::index

@@ -66,7 +66,7 @@ class RemovalJournal {
 
  private:
   // Removals of one rank, each with its position and its block.
-  struct Chunk {
+  struct RemovalChunk {
     // The position of its first removal. Each removal has its distance from there.
     std::uint64_t first = 0;
     std::size_t size = 0;
@@ -75,8 +75,8 @@ class RemovalJournal {
   };
   // The removals of one rank that are still recorded.
   struct Log {
-    std::deque<std::unique_ptr<Chunk>> chunks;  // the oldest first.
-    std::uint64_t given_up = 0;                 // number of dropped chunks before these.
+    std::deque<std::unique_ptr<RemovalChunk>> chunks;  // the oldest first.
+    std::uint64_t given_up = 0;                        // number of dropped chunks before these.
     // All removals from this position on are recorded.
     std::uint64_t complete_from = 0;
     // The position after the last drop of all blocks.
@@ -87,9 +87,9 @@ class RemovalJournal {
 
   void write(Log& log, std::uint64_t position, std::span<const keys::BlockKey> blocks)
       SL_REQUIRES(mutex_);
-  Chunk& chunk_for(Log& log, std::uint64_t position) SL_REQUIRES(mutex_);
-  std::unique_ptr<Chunk> take_chunk(Log& log) SL_REQUIRES(mutex_);
-  std::unique_ptr<Chunk> give_up_oldest(Log& log) const SL_REQUIRES(mutex_);
+  RemovalChunk& chunk_for(Log& log, std::uint64_t position) SL_REQUIRES(mutex_);
+  std::unique_ptr<RemovalChunk> take_chunk(Log& log) SL_REQUIRES(mutex_);
+  std::unique_ptr<RemovalChunk> give_up_oldest(Log& log) const SL_REQUIRES(mutex_);
   void forget_idle() SL_REQUIRES(mutex_);
   void advance_beyond(std::uint64_t position) SL_REQUIRES(mutex_);
   bool look_at_next(Search& search) const;
@@ -98,7 +98,7 @@ class RemovalJournal {
   mutable Mutex mutex_;
   std::atomic<std::uint64_t> position_{0};  // changed under the mutex, read by any thread
   std::unordered_map<CacheId, Log> logs_ SL_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Chunk>> free_ SL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<RemovalChunk>> free_ SL_GUARDED_BY(mutex_);
   std::size_t chunks_made_ SL_GUARDED_BY(mutex_) = 0;
   // An unknown rank may have lost blocks before this position.
   std::uint64_t idle_forgotten_before_ SL_GUARDED_BY(mutex_) = 0;

@@ -53,13 +53,13 @@ struct RawEvent {
 };
 
 // How much the remaining events of the batch may hold together.
-struct Budget {
+struct Quota {
   std::size_t blocks = kBlocksPerBatchMax;
   std::size_t tokens = kTokensPerBatchMax;
   std::size_t extras = kExtrasPerBatchMax;
   bool exceeded = false;
 
-  bool spend(std::size_t Budget::*part, std::size_t count) {
+  bool spend(std::size_t Quota::*part, std::size_t count) {
     if (count > this->*part) exceeded = true;
     if (exceeded) return false;
     this->*part -= count;
@@ -117,10 +117,10 @@ std::optional<EngineHash> read_hash(MsgpackReader& reader) {
   return EngineHash{.low = value->bits, .high = value->negative ? 2U : 1U};
 }
 
-bool read_hashes(ByteView field, std::vector<EngineHash>& hashes, Budget& budget) {
+bool read_hashes(ByteView field, std::vector<EngineHash>& hashes, Quota& budget) {
   MsgpackReader reader(field);
   const auto count = reader.array();
-  if (!count || !budget.spend(&Budget::blocks, *count)) return false;
+  if (!count || !budget.spend(&Quota::blocks, *count)) return false;
   hashes.reserve(*count);
   for (std::size_t i = 0; i < *count; ++i) {
     const auto hash = read_hash(reader);
@@ -144,11 +144,11 @@ std::optional<MsgpackInteger> read_token(MsgpackReader& reader, bool paired) {
   return reader.integer() ? first : std::nullopt;
 }
 
-bool read_tokens(ByteView field, BlockStored& event, Budget& budget) {
+bool read_tokens(ByteView field, BlockStored& event, Quota& budget) {
   MsgpackReader reader(field);
   const auto count = reader.array();
   if (!count || *count > kTokensPerEventMax) return false;
-  if (!budget.spend(&Budget::tokens, *count)) return false;
+  if (!budget.spend(&Quota::tokens, *count)) return false;
   event.tokens.reserve(*count);
   event.paired = reader.peek() == Kind::Array;
   for (std::size_t i = 0; i < *count; ++i) {
@@ -230,10 +230,10 @@ bool read_pair(MsgpackReader& reader, BlockExtra& extra) {
 
 // Reads the extra keys of one block: LoRA name, then media, salt, embeds (vLLM 0.17 to 0.32).
 bool read_extra(MsgpackReader& reader, const std::optional<std::string>& lora, BlockExtra& extra,
-                Budget& budget) {
+                Quota& budget) {
   if (reader.nil()) return true;
   const auto count = reader.array();
-  if (!count || *count > kMediaPerBlockMax || !budget.spend(&Budget::extras, *count)) return false;
+  if (!count || *count > kMediaPerBlockMax || !budget.spend(&Quota::extras, *count)) return false;
   for (std::size_t i = 0; i < *count; ++i) {
     const auto kind = reader.peek();
     if (kind == Kind::Array) {
@@ -251,7 +251,7 @@ bool read_extra(MsgpackReader& reader, const std::optional<std::string>& lora, B
   return true;
 }
 
-bool read_extras(ByteView field, BlockStored& event, Budget& budget) {
+bool read_extras(ByteView field, BlockStored& event, Quota& budget) {
   if (is_absent(field)) return true;
   MsgpackReader reader(field);
   const auto count = reader.array();
@@ -268,7 +268,7 @@ KvEvent broken(bool store, std::string reason) {
   return MalformedEvent{.store = store, .reason = std::move(reason)};
 }
 
-KvEvent read_stored(const RawEvent& raw, Budget& budget) {
+KvEvent read_stored(const RawEvent& raw, Quota& budget) {
   Fields<kStoredFields.size()> fields{};
   BlockStored event;
   if (!read_fields(raw, kStoredFields, fields, &event)) return broken(true, "names of fields");
@@ -303,7 +303,7 @@ KvEvent read_stored(const RawEvent& raw, Budget& budget) {
   return event;
 }
 
-KvEvent read_removed(const RawEvent& raw, Budget& budget) {
+KvEvent read_removed(const RawEvent& raw, Quota& budget) {
   Fields<kRemovedFields.size()> fields{};
   if (!read_fields(raw, kRemovedFields, fields)) return broken(false, "fields cannot be read");
   const auto& [hashes, medium, group, locality, copies] = fields;
@@ -344,7 +344,7 @@ std::optional<RawEvent> open_event(ByteView bytes) {
   return event;
 }
 
-KvEvent read_event(ByteView bytes, Budget& budget) {
+KvEvent read_event(ByteView bytes, Quota& budget) {
   const auto raw = open_event(bytes);
   if (!raw) return broken(false, "event without a type");
   if (raw->type == "BlockStored") return read_stored(*raw, budget);
@@ -372,7 +372,7 @@ Result<EventBatch> decode_batch(ByteView payload) {
   const auto elements = reader.array();
   if (!elements || *elements < 2) return corrupt("is not [time, events, …]");
   EventBatch batch;
-  Budget budget;
+  Quota budget;
   const auto timestamp = reader.number();
   if (!timestamp) return corrupt("time is not a number");
   batch.timestamp_s = *timestamp;

@@ -8,7 +8,7 @@
 
 #include "router/cache/keys/block_key.h"
 #include "router/cache/wire/batch_codec.h"
-#include "router/engine/vllm/server_answers.h"
+#include "router/engine/vllm/vllm_answers.h"
 
 namespace sightline::vllm {
 namespace {

@@ -38,12 +38,12 @@ selection::Inquiry inquiry_of(const fleet::Served& served) {
 }
 
 // The right to change adapters, held for one change.
-struct Turn {
-  explicit Turn(std::atomic<bool>& taken_by_one)
+struct ChangeLock {
+  explicit ChangeLock(std::atomic<bool>& taken_by_one)
       : taken(taken_by_one), is_mine(!taken_by_one.exchange(true)) {}
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
+  ChangeLock(const ChangeLock&) = delete;
+  ChangeLock& operator=(const ChangeLock&) = delete;
+  ~ChangeLock() {
     if (is_mine) taken = false;
   }
 
@@ -58,7 +58,7 @@ Task<Result<http::Response>> Adapters::change(const http::Request& http,
   const auto change = read_change(http.path(), http.body);
   if (!change.ok()) co_return change.error();
   // Two changes at the same time would see each other's steps as the earlier state of workers.
-  const Turn turn(is_changing_);
+  const ChangeLock turn(is_changing_);
   if (!turn.is_mine) {
     co_return unavailable("another adapter is being loaded or unloaded. Try again shortly");
   }
@@ -73,7 +73,7 @@ Task<Result<http::Response>> Adapters::change_alone(const AdapterChange& change,
                                relay::engine_headers(http.headers, request_id)};
   auto found = co_await targets();
   if (!found.ok()) co_return std::move(found).error();
-  for (Target& target : *found) {
+  for (AdapterTarget& target : *found) {
     const auto seen = co_await look_at(target, change, head.headers);
     if (!seen.ok()) co_return seen.error();
   }
@@ -81,7 +81,7 @@ Task<Result<http::Response>> Adapters::change_alone(const AdapterChange& change,
   co_return answer;
 }
 
-Task<Result<std::vector<Adapters::Target>>> Adapters::targets() const {
+Task<Result<std::vector<Adapters::AdapterTarget>>> Adapters::targets() const {
   selection::Inquiry inquiry = inquiry_of(*services_.served());
   const auto explained = co_await services_.selector.explain(inquiry);
   if (!explained.ok()) co_return explained.error();
@@ -94,7 +94,7 @@ Task<Result<std::vector<Adapters::Target>>> Adapters::targets() const {
     }
     missing.insert(entry.worker);
   }
-  std::vector<Target> targets;
+  std::vector<AdapterTarget> targets;
   // Each selection excludes the workers selected before. Together they give the address of every
   // worker.
   inquiry.is_read = false;
@@ -109,7 +109,7 @@ Task<Result<std::vector<Adapters::Target>>> Adapters::targets() const {
   co_return targets;
 }
 
-Task<Result<Done>> Adapters::look_at(Target& target, const AdapterChange& change,
+Task<Result<Done>> Adapters::look_at(AdapterTarget& target, const AdapterChange& change,
                                      const http::Headers& headers) const {
   const http::RequestHead head{"GET", "/v1/models", headers};
   const std::string nothing;
@@ -127,18 +127,20 @@ Task<Result<Done>> Adapters::look_at(Target& target, const AdapterChange& change
 }
 
 Task<Result<http::Response>> Adapters::change_all(const AdapterChange& change,
-                                                  const std::vector<Target>& targets,
+                                                  const std::vector<AdapterTarget>& targets,
                                                   const http::RequestHead& head,
                                                   const std::string& body) const {
-  const auto is_done = [&](const Target& target) { return change.is_done_at(target.loaded_from); };
+  const auto is_done = [&](const AdapterTarget& target) {
+    return change.is_done_at(target.loaded_from);
+  };
   const bool is_done_at_all = std::all_of(targets.begin(), targets.end(), is_done);
   const std::string_view action = change.is_load ? "load" : "unload";
   const auto count = [&](std::string_view outcome) {
     services_.metrics.counter(contract::kAdapterChangesTotal, {action, outcome}).add();
   };
-  std::vector<const Target*> changed;
+  std::vector<const AdapterTarget*> changed;
   http::Response response;
-  for (const Target& target : targets) {
+  for (const AdapterTarget& target : targets) {
     // If all workers are done already, each gets the request anyway. The client then gets the
     // engine's own answer.
     if (is_done(target) && !is_done_at_all) continue;
@@ -167,10 +169,10 @@ Task<Result<http::Response>> Adapters::change_all(const AdapterChange& change,
 }
 
 Task<std::string> Adapters::undo(const AdapterChange& change,
-                                 const std::vector<const Target*>& changed,
+                                 const std::vector<const AdapterTarget*>& changed,
                                  const http::Headers& headers) const {
   std::string left;
-  for (const Target* target : changed) {
+  for (const AdapterTarget* target : changed) {
     const UndoRequest request = undo_of(change, target->loaded_from);
     const http::RequestHead head{"POST", request.path, headers};
     const auto answer = co_await ask(*target, head, request.body);
@@ -185,8 +187,9 @@ Task<std::string> Adapters::undo(const AdapterChange& change,
   co_return left;
 }
 
-Task<Result<Adapters::Answer>> Adapters::ask(const Target& target, const http::RequestHead& head,
-                                             const std::string& body) const {
+Task<Result<Adapters::WorkerAnswer>> Adapters::ask(const AdapterTarget& target,
+                                                   const http::RequestHead& head,
+                                                   const std::string& body) const {
   const auto limits = services_.settings.read()->fleet;
   const std::array<std::string_view, 1> pieces{body};
   http::Exchange exchange(services_.to_workers);
@@ -203,7 +206,7 @@ Task<Result<Adapters::Answer>> Adapters::ask(const Target& target, const http::R
   if (!started.ok()) co_return failure(started.error());
   auto text = co_await http::read_all(exchange, kAnswerBytesMax);
   if (!text.ok()) co_return failure(text.error());
-  co_return Answer{exchange.status(), exchange.headers(), std::move(*text)};
+  co_return WorkerAnswer{exchange.status(), exchange.headers(), std::move(*text)};
 }
 
 }  // namespace sightline::adapters

@@ -31,7 +31,7 @@ namespace sightline::adapters {
 class Adapters {
  public:
   // All must live longer.
-  struct Services {
+  struct Deps {
     const Published<contract::ServeSettings>& settings;
     std::function<std::shared_ptr<const fleet::Served>()> served;
     selection::Selector& selector;
@@ -39,7 +39,7 @@ class Adapters {
     http::Client& to_workers;
   };
 
-  explicit Adapters(Services services) : services_(std::move(services)) {}
+  explicit Adapters(Deps services) : services_(std::move(services)) {}
 
   // Sends the request to every worker, one after the other, and returns the answer of the last one.
   // changes_adapters() must be true for its path. Workers without need of a change are skipped,
@@ -54,14 +54,14 @@ class Adapters {
   Task<Result<http::Response>> change(const http::Request& http, const std::string& request_id);
 
  private:
-  struct Target {
+  struct AdapterTarget {
     std::string worker;
     http::ServerAddress address;
     // The source before the change, or empty if the adapter was not loaded.
     std::string loaded_from;
   };
   // The whole answer of one worker.
-  struct Answer {
+  struct WorkerAnswer {
     int status = 0;
     http::Headers headers;
     std::string body;
@@ -73,23 +73,24 @@ class Adapters {
   Task<Result<http::Response>> change_alone(const AdapterChange& change, const http::Request& http,
                                             const std::string& request_id) const;
   // Returns all workers that need the adapter.
-  [[nodiscard]] Task<Result<std::vector<Target>>> targets() const;
+  [[nodiscard]] Task<Result<std::vector<AdapterTarget>>> targets() const;
   // Finds the source of the adapter on a worker before the change.
-  Task<Result<Done>> look_at(Target& target, const AdapterChange& change,
+  Task<Result<Done>> look_at(AdapterTarget& target, const AdapterChange& change,
                              const http::Headers& headers) const;
   // Sends the change to each target in turn, and undoes it after the first failure.
   Task<Result<http::Response>> change_all(const AdapterChange& change,
-                                          const std::vector<Target>& targets,
+                                          const std::vector<AdapterTarget>& targets,
                                           const http::RequestHead& head,
                                           const std::string& body) const;
   // Changes workers back. Returns the names of the workers for which this failed.
-  Task<std::string> undo(const AdapterChange& change, const std::vector<const Target*>& changed,
+  Task<std::string> undo(const AdapterChange& change,
+                         const std::vector<const AdapterTarget*>& changed,
                          const http::Headers& headers) const;
   // Sends one request on a fresh connection, and reads the whole answer.
-  Task<Result<Answer>> ask(const Target& target, const http::RequestHead& head,
-                           const std::string& body) const;
+  Task<Result<WorkerAnswer>> ask(const AdapterTarget& target, const http::RequestHead& head,
+                                 const std::string& body) const;
 
-  Services services_;
+  Deps services_;
   std::atomic<bool> is_changing_ = false;
 };
 

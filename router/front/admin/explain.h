@@ -26,7 +26,7 @@ inline constexpr std::size_t kExplainsMax = 16;
 // than this object. This object must live longer than its answers.
 class Explain {
  public:
-  Explain(const proxy::Services& services, const proxy::Pipeline& pipeline)
+  Explain(const proxy::Deps& services, const proxy::Pipeline& pipeline)
       : services_(services), pipeline_(pipeline) {}
 
   // Answers from an I/O thread, or immediately if too many explanations are running.
@@ -35,7 +35,7 @@ class Explain {
  private:
   Task<Result<std::string>> explain(std::string body) const;
 
-  const proxy::Services& services_;
+  const proxy::Deps& services_;
   const proxy::Pipeline& pipeline_;
   std::atomic<std::size_t> running_ = 0;
 };

@@ -15,7 +15,7 @@
 #include "common/base/mutex.h"
 #include "common/runtime/metrics.h"
 
-#include "router/replicas/followed/status.h"
+#include "router/replicas/followed/stream_status.h"
 
 namespace sightline::admin {
 

@@ -25,7 +25,7 @@ namespace sightline::admin {
 class ReplicasView {
  public:
   // All must live longer.
-  struct Sources {
+  struct Deps {
     // The connections for single messages, and for messages in batches.
     const nats::Connection& control;
     const nats::Connection& events;
@@ -36,7 +36,7 @@ class ReplicasView {
     const Clock& clock;
   };
   // The metrics must live longer too.
-  ReplicasView(const Sources& sources, runtime::Metrics& metrics)
+  ReplicasView(const Deps& sources, runtime::Metrics& metrics)
       : sources_(sources), metrics_(metrics), stream_metrics_(metrics, sources.clock) {}
 
   // Adds a field to the answer. `json` returns its value.
@@ -54,7 +54,7 @@ class ReplicasView {
   void refresh();
 
  private:
-  const Sources sources_;
+  const Deps sources_;
   runtime::Metrics& metrics_;
   ReplicaMetrics stream_metrics_;
   std::vector<std::pair<std::string, std::function<std::string()>>> parts_;

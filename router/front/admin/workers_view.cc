@@ -58,9 +58,9 @@ std::string events_json(const followed::FollowedStatus& status) {
          (status.facts.upper_bound ? "true" : "false") + "}";
 }
 
-using Sources = WorkersView::Sources;
+using Deps = WorkersView::Deps;
 
-std::string events_json(CacheId cache, const Sources& view) {
+std::string events_json(CacheId cache, const Deps& view) {
   if (view.followed != nullptr) {
     if (const auto status = view.followed->status(cache)) return events_json(*status);
   }
@@ -80,12 +80,12 @@ std::string audit_json(const audit::Tally& tally) {
 }
 
 // Returns why the index lacks blocks of the rank. It is shown only without a worse reason.
-std::string lack_of(const fleet::Rank& rank, const Sources& view) {
+std::string lack_of(const fleet::Rank& rank, const Deps& view) {
   return rank.feed ? std::string(view.rooms.lack_of(rank.feed->cache)) : std::string();
 }
 
 // The state of a rank is the state of its worker, except for facts about the rank's own events.
-std::string state_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
+std::string state_json(const Worker& worker, const fleet::Rank& rank, const Deps& view) {
   auto state = worker.state;
   std::string reason = worker.reason;
   if (state == fleet::WorkerState::Ready && rank.feed) {
@@ -107,7 +107,7 @@ std::uint32_t others_in_flight(const fleet::Rank& rank) {
   return all > own ? all - own : 0;
 }
 
-std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Sources& view) {
+std::string rank_json(const Worker& worker, const fleet::Rank& rank, const Deps& view) {
   const std::string out =
       R"({"rank":)" + std::to_string(rank.number) + "," + state_json(worker, rank, view) +
       R"(,"in_flight":)" + std::to_string(rank.load->own({}).in_flight) +
@@ -138,7 +138,7 @@ std::uint32_t in_flight_of(const Worker& worker) {
   return sum;
 }
 
-std::string worker_json(const Worker& worker, const Sources& view) {
+std::string worker_json(const Worker& worker, const Deps& view) {
   std::uint64_t blocks = 0;
   std::string ranks;
   std::string reason = worker.reason;

@@ -10,7 +10,7 @@
 #include "router/cache/audit/audit.h"
 #include "router/cache/audit/room_watch.h"
 #include "router/cache/index/prefix_index.h"
-#include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/cache/subscriber/event_subscriber.h"
 #include "router/front/admin/event_metrics.h"
 #include "router/replicas/followed/followed_feeds.h"
 #include "router/workers/fleet/fleet.h"
@@ -21,7 +21,7 @@ namespace sightline::admin {
 // thread may call any method.
 class WorkersView {
  public:
-  struct Sources {
+  struct Deps {
     const fleet::Fleet& fleet;
     const subscriber::EventSubscriber& subscriber;
     // Null: no agents are followed.
@@ -34,7 +34,7 @@ class WorkersView {
   };
 
   // All must live longer.
-  WorkersView(const Sources& sources, runtime::Metrics& metrics)
+  WorkersView(const Deps& sources, runtime::Metrics& metrics)
       : sources_(sources), metrics_(metrics), event_metrics_(metrics) {}
 
   // GET /v1/workers: a JSON array with one object per worker, in the order of the configuration.
@@ -51,7 +51,7 @@ class WorkersView {
   // Sets the gauges of the engine's pace and load.
   void tell_engine(const fleet::Worker& worker) const;
 
-  const Sources sources_;
+  const Deps sources_;
   runtime::Metrics& metrics_;
   EventMetrics event_metrics_;
 };

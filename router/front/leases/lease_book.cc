@@ -49,7 +49,7 @@ std::optional<Name> parse_name(std::string_view text) {
   return Name{std::string(text), *number, *attempt};
 }
 
-LeaseBook::Found LeaseBook::find(const Name& name) const {
+LeaseBook::NameState LeaseBook::find(const Name& name) const {
   const auto instance = instances_.find(name.instance);
   if (instance != instances_.end()) {
     const auto place = instance->second.entries.find(name.number);
@@ -57,21 +57,21 @@ LeaseBook::Found LeaseBook::find(const Name& name) const {
       const Entry& entry = place->second;
       // A higher attempt is a new reservation of the same request.
       if (entry.attempt < name.attempt) return {};
-      if (entry.attempt > name.attempt) return {.state = Found::State::Over};
-      return {.state = Found::State::Open, .lease = entry.lease};
+      if (entry.attempt > name.attempt) return {.state = NameState::State::Over};
+      return {.state = NameState::State::Open, .lease = entry.lease};
     }
   }
   const auto released = released_.find({name.instance, name.number});
   const bool is_over = released != released_.end() && released->second.attempt >= name.attempt;
-  return {.state = is_over ? Found::State::Over : Found::State::Free};
+  return {.state = is_over ? NameState::State::Over : NameState::State::Free};
 }
 
 LeaseBook::Added LeaseBook::add(const Name& name, LeaseId lease, std::optional<Instant> own_end,
                                 Instant now) {
   using Outcome = Added::Outcome;
-  const Found found = find(name);
-  if (found.state == Found::State::Open) return {.outcome = Outcome::Open, .open = found.lease};
-  if (found.state == Found::State::Over) return {.outcome = Outcome::Over};
+  const NameState found = find(name);
+  if (found.state == NameState::State::Open) return {.outcome = Outcome::Open, .open = found.lease};
+  if (found.state == NameState::State::Over) return {.outcome = Outcome::Over};
   // The limits are checked last. A known name gets its answer even if the book is full.
   if (open_ >= limits_.leases_max) return {.outcome = Outcome::Full};
   Instance* instance = open_instance(name.instance, now);
@@ -137,7 +137,7 @@ LeaseBook::Renewed LeaseBook::renew(const List& list, Instant now) {
   }
   for (std::size_t i = 0; i < list.open.size(); ++i) {
     const Name name{std::string(list.instance), list.open[i].number, list.open[i].attempt};
-    if (find(name).state == Found::State::Free) renewed.missing.push_back(i);
+    if (find(name).state == NameState::State::Free) renewed.missing.push_back(i);
   }
   return renewed;
 }

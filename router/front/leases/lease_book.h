@@ -67,7 +67,7 @@ class LeaseBook {
   explicit LeaseBook(const Limits& limits = {}) : limits_(limits) {}
 
   // The state of a name.
-  struct Found {
+  struct NameState {
     enum class State : std::uint8_t {
       // The name may be reserved.
       Free,
@@ -80,7 +80,7 @@ class LeaseBook {
     // Valid for Open.
     LeaseId lease = 0;
   };
-  [[nodiscard]] Found find(const Name& name) const;
+  [[nodiscard]] NameState find(const Name& name) const;
 
   // The result of add().
   struct Added {
@@ -88,7 +88,7 @@ class LeaseBook {
       Booked,
       // The name has another lease already.
       Open,
-      // As in Found.
+      // As in NameState.
       Over,
       // leases_max or instances_max is reached.
       Full,
@@ -166,7 +166,7 @@ class LeaseBook {
     std::uint32_t attempt = 0;
     std::uint64_t turn = 0;
   };
-  struct Turn {
+  struct Deadline {
     Instant at{};
     Key key;
     std::uint64_t turn = 0;
@@ -184,7 +184,7 @@ class LeaseBook {
   Instances instances_;
   std::map<Key, Release> released_;
   // The oldest release first. It also has entries of names that were reserved again.
-  std::deque<Turn> turns_;
+  std::deque<Deadline> turns_;
   std::uint64_t turn_ = 0;
   std::size_t open_ = 0;
 };

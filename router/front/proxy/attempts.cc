@@ -78,14 +78,14 @@ Task<Result<selection::Selection>> Attempts::choose(selection::Inquiry& inquiry,
   // The last worker's own failure says more than "no worker left".
   if (!selected.ok()) co_return last_word(std::move(failure.forwarded));
   // A request that no worker received adds no load. Only its number of attempts limits it.
-  if (failure.forwarded.ending != retry::Outcome::Unsent && !place_.take()) {
+  if (failure.forwarded.ending != retry::AttemptOutcome::Unsent && !place_.take()) {
     services_.selector.end(selected->reservation, {});
     services_.metrics.counter(contract::kRetriesRefusedTotal).add();
     co_return last_word(std::move(failure.forwarded));
   }
   trace_.retried(failure.worker, failure.forwarded.answer.error());
   // A later failure may say less than this refusal (last_word()).
-  if (failure.forwarded.ending == retry::Outcome::Declined) {
+  if (failure.forwarded.ending == retry::AttemptOutcome::Declined) {
     refusal_ = std::move(failure.forwarded);
   }
   co_return selected;
@@ -161,7 +161,7 @@ Task<bool> Attempts::may_be_sent() {
 }
 
 Task<bool> Attempts::may_be_sent_again(const Failed& failure) {
-  const retry::Outcome ending = failure.forwarded.ending;
+  const retry::AttemptOutcome ending = failure.forwarded.ending;
   const retry::Next next = retry::next_after(ending, past_, repeatable_);
   if (retry::is_loss(ending)) {
     const media::MediaId body = co_await body_id();
@@ -186,8 +186,8 @@ Error Attempts::last_word(relay::Forwarded failed) {
   }
   // The refusal of a live worker, which says when to come back, is more helpful than a worker
   // without connection.
-  if (failed.ending == retry::Outcome::Unsent && refusal_) failed = std::move(*refusal_);
-  if (failed.ending == retry::Outcome::Declined) {
+  if (failed.ending == retry::AttemptOutcome::Unsent && refusal_) failed = std::move(*refusal_);
+  if (failed.ending == retry::AttemptOutcome::Declined) {
     trace_.advise(
         {.retry_after_s = failed.refusal.retry_after_s, .body = std::move(failed.refusal.body)});
   }

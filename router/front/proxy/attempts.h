@@ -30,7 +30,7 @@ struct Repeated {
 
 // The state that the retries of all requests share. Thread safety: as its members.
 struct RetryMemory {
-  retry::Budget budget;
+  retry::RetryBudget budget;
   retry::LostBodies lost;
 };
 
@@ -40,8 +40,7 @@ struct RetryMemory {
 // Not thread-safe: it belongs to one request. Its arguments must live longer.
 class Attempts {
  public:
-  Attempts(const Services& services, RetryMemory& memory, RequestTrace& trace,
-           const Repeated& request)
+  Attempts(const Deps& services, RetryMemory& memory, RequestTrace& trace, const Repeated& request)
       : services_(services),
         memory_(memory),
         trace_(trace),
@@ -86,7 +85,7 @@ class Attempts {
   // Returns the error for the client if no worker can take over.
   [[nodiscard]] Error last_word(relay::Forwarded failed);
 
-  const Services& services_;
+  const Deps& services_;
   RetryMemory& memory_;
   RequestTrace& trace_;
   const retry::SentText text_;
@@ -105,7 +104,7 @@ class Attempts {
   std::optional<Failed> failure_;
   // The last answer of a worker with status 503.
   std::optional<relay::Forwarded> refusal_;
-  retry::Budget::Place place_;
+  retry::RetryBudget::BudgetSlot place_;
 };
 
 // Returns the report to the selector about the end of an attempt.

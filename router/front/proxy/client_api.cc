@@ -133,7 +133,7 @@ void append_model(std::string& out, const ModelEntry& model, std::int64_t create
 
 }  // namespace
 
-ClientApi::ClientApi(const Services& services, Proxy& proxy, http::Client& to_workers)
+ClientApi::ClientApi(const Deps& services, Proxy& proxy, http::Client& to_workers)
     : services_(services),
       proxy_(proxy),
       to_workers_(to_workers),
@@ -237,7 +237,7 @@ Task<void> ClientApi::answer(std::string_view route, const http::Request& http,
 
 Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
                                http::ResponseWriter& client) {
-  const retry::Budget::Live active(proxy_.budget());
+  const retry::RetryBudget::Live active(proxy_.budget());
   RequestTrace trace(services_, route_of(endpoint), request_id_of(http));
   auto result = admit(active.number());
   relay::HttpRelay relay(to_workers_, client);
@@ -247,7 +247,7 @@ Task<void> ClientApi::generate(openai::Endpoint endpoint, http::Request& http,
 }
 
 Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
-  const retry::Budget::Live active(proxy_.budget());
+  const retry::RetryBudget::Live active(proxy_.budget());
   RequestTrace trace(services_, kOtherRoute, request_id_of(http));
   auto result = admit(active.number());
   relay::HttpRelay relay(to_workers_, client);
@@ -257,7 +257,7 @@ Task<void> ClientApi::pass(http::Request& http, http::ResponseWriter& client) {
 }
 
 Task<void> ClientApi::change_adapter(const http::Request& http, http::ResponseWriter& client) {
-  const retry::Budget::Live active(proxy_.budget());
+  const retry::RetryBudget::Live active(proxy_.budget());
   RequestTrace trace(services_, kOtherRoute, request_id_of(http));
   Result<Done> result = admit(active.number());
   http::Response response;

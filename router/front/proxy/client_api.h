@@ -23,7 +23,7 @@ namespace sightline::proxy {
 class ClientApi {
  public:
   // All arguments must live longer. `to_workers` is the client for requests to workers.
-  ClientApi(const Services& services, Proxy& proxy, http::Client& to_workers);
+  ClientApi(const Deps& services, Proxy& proxy, http::Client& to_workers);
 
   // Answers requests from their header alone, if no body could change the answer. These are unknown
   // paths, methods that a path does not accept, and requests beyond server.concurrent_requests_max.
@@ -71,7 +71,7 @@ class ClientApi {
   [[nodiscard]] std::string new_request_id();
   [[nodiscard]] std::string request_id_of(const http::Request& http);
 
-  const Services& services_;
+  const Deps& services_;
   Proxy& proxy_;
   http::Client& to_workers_;
   adapters::Adapters adapters_;

@@ -49,7 +49,7 @@ std::vector<keys::MediaSpan> spans_of(const prepare::Prepared& prepared) {
 
 }  // namespace
 
-Pipeline::Pipeline(const Services& services)
+Pipeline::Pipeline(const Deps& services)
     : services_(services),
       seed_(services.settings.read()->routing.seed != 0
                 ? services.settings.read()->routing.seed

@@ -48,7 +48,7 @@ struct Requester {
 // Thread safety: any I/O thread of the pool may call any method.
 class Pipeline {
  public:
-  explicit Pipeline(const Services& services);
+  explicit Pipeline(const Deps& services);
 
   // Returns the memory account of a request with a body of this size.
   [[nodiscard]] HeldBytes memory_for(std::size_t body_bytes) const;
@@ -86,7 +86,7 @@ class Pipeline {
                                          const fleet::Served& served) const;
   [[nodiscard]] std::size_t prompt_tokens_max(const fleet::Served& served) const;
 
-  const Services& services_;
+  const Deps& services_;
   const std::uint64_t seed_;
 };
 

@@ -68,7 +68,7 @@ std::vector<std::string_view> RequestBodies::pieces_for(contract::EngineFamily f
   return body->second.pieces();
 }
 
-Task<Result<openai::EditedBody>> edit_unread(const Services& services,
+Task<Result<openai::EditedBody>> edit_unread(const Deps& services,
                                              const openai::UnreadRequest& request,
                                              const prepare::Downloads& downloads,
                                              Requester& requester) {

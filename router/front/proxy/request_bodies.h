@@ -27,7 +27,7 @@ namespace sightline::proxy {
 // Not thread-safe: it belongs to one request. Its arguments must live longer.
 class RequestBodies {
  public:
-  RequestBodies(const Services& services, const openai::ApiRequest& request,
+  RequestBodies(const Deps& services, const openai::ApiRequest& request,
                 const prepare::Prepared& prepared)
       : services_(services),
         settings_(services.settings.read()),
@@ -48,7 +48,7 @@ class RequestBodies {
   // Returns the body for one family, with media and usage as the settings want them.
   [[nodiscard]] openai::EditedBody edited(contract::EngineFamily family) const;
 
-  const Services& services_;
+  const Deps& services_;
   // The same settings for all of its bodies.
   const std::shared_ptr<const contract::ServeSettings> settings_;
   const openai::ApiRequest& request_;
@@ -59,7 +59,7 @@ class RequestBodies {
 
 // Returns the body for workers of a request whose prompt is not read. Its URLs are replaced by the
 // downloads, on the compute threads. The request must live longer. Errors: as edit() above.
-Task<Result<openai::EditedBody>> edit_unread(const Services& services,
+Task<Result<openai::EditedBody>> edit_unread(const Deps& services,
                                              const openai::UnreadRequest& request,
                                              const prepare::Downloads& downloads,
                                              Requester& requester);

@@ -19,7 +19,7 @@ std::string_view overlap_of(const Expectation& expectation) {
 
 }  // namespace
 
-RequestTrace::RequestTrace(const Services& services, std::string_view route, std::string request_id)
+RequestTrace::RequestTrace(const Deps& services, std::string_view route, std::string request_id)
     : services_(services),
       route_(route),
       request_id_(std::move(request_id)),

@@ -49,7 +49,7 @@ struct Advice {
 class RequestTrace {
  public:
   // `route` is a metric label. `services` must live longer.
-  RequestTrace(const Services& services, std::string_view route, std::string request_id);
+  RequestTrace(const Deps& services, std::string_view route, std::string request_id);
   ~RequestTrace();
   RequestTrace(const RequestTrace&) = delete;
   RequestTrace& operator=(const RequestTrace&) = delete;
@@ -88,7 +88,7 @@ class RequestTrace {
   // Returns 0 if one of the times was not reached.
   [[nodiscard]] double seconds(Instant from, Instant to) const;
 
-  const Services& services_;
+  const Deps& services_;
   const std::string route_;
   const std::string request_id_;
   const Instant start_;

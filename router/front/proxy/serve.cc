@@ -23,8 +23,7 @@ bool is_safe(std::string_view method) {
 // The whole life of a request. Each step takes what it needs and returns a new value.
 Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, relay::Relay& relay,
                                 RequestTrace& trace) {
-  // Until the request is forwarded, which has its own check. No step begins for a client that has
-  // left.
+  // No step begins for a client that has left. Forwarding has its own check.
   std::stop_source left;
   relay.on_leave([left]() mutable { left.request_stop(); });
   const auto served = services_.served();
@@ -39,8 +38,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   Attempts attempts(services_, retries_, trace,
                     {{http.method, http.target, request.document.text()}});
 
-  // 2 prepare: computes identities and sizes of media, tokenizes the text and expands the
-  // placeholders.
+  // 2 prepare: hashes and measures media, tokenizes the text, expands placeholders.
   auto prepared = co_await pipeline_.prepare(request, *served, requester);
   if (!prepared.ok()) co_return std::move(prepared).error();
   const FreedAside free_prompt(services_.pool, *prepared, prepared->bytes());
@@ -57,8 +55,7 @@ Task<Result<Done>> Proxy::serve(openai::Endpoint endpoint, http::Request& http, 
   const auto edited = co_await bodies.edit(*served, requester);
   if (!edited.ok()) co_return edited.error();
   for (;;) {
-    // 4 match, 5 select, 6 reserve: chooses the worker with the least work, and reserves its load
-    // before any byte is sent.
+    // 4 match, 5 select, 6 reserve: chooses the least work, reserves it before any byte is sent.
     const auto chosen = co_await attempts.choose(keyed->inquiry, rekeyed);
     if (!chosen.ok()) co_return chosen.error();
     selection::Reservation reservation(services_.selector, chosen->reservation);

@@ -21,7 +21,7 @@ namespace sightline::proxy {
 class Proxy {
  public:
   // The services must live longer.
-  explicit Proxy(const Services& services)
+  explicit Proxy(const Deps& services)
       : services_(services),
         pipeline_(services),
         retries_{{}, retry::LostBodies(services.identity)} {}
@@ -40,10 +40,10 @@ class Proxy {
 
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
   // Every request is counted in this budget.
-  [[nodiscard]] retry::Budget& budget() { return retries_.budget; }
+  [[nodiscard]] retry::RetryBudget& budget() { return retries_.budget; }
 
  private:
-  const Services& services_;
+  const Deps& services_;
   Pipeline pipeline_;
   RetryMemory retries_;
 };

@@ -24,7 +24,7 @@ namespace sightline::proxy {
 
 // The parts that serve requests. All live longer than the proxy, and all I/O and compute threads
 // may use them.
-struct Services {
+struct Deps {
   // The settings that count at this moment. Some of them change while requests run
   // (contract/live_settings.h).
   const Published<contract::ServeSettings>& settings;

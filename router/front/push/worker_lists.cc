@@ -11,23 +11,25 @@ namespace sightline::push {
 
 using contract::WorkerSpec;
 using lists::InForce;
+using lists::ListSource;
+using lists::ListVerdict;
 using lists::PushedList;
-using lists::Source;
-using lists::Verdict;
 
 namespace {
 
-std::string_view kind_of(Source from) { return from == Source::Peers ? "peers" : "workers"; }
+std::string_view kind_of(ListSource from) {
+  return from == ListSource::Peers ? "peers" : "workers";
+}
 
-std::string_view words_of(Source source) {
+std::string_view describe_failure(ListSource source) {
   switch (source) {
-    case Source::None:
+    case ListSource::None:
       return "no list";
-    case Source::File:
+    case ListSource::File:
       return "from flags, environment and file";
-    case Source::Peers:
+    case ListSource::Peers:
       return "pushed to a peer";
-    case Source::Push:
+    case ListSource::Push:
       return "pushed";
   }
   return "no list";
@@ -35,26 +37,26 @@ std::string_view words_of(Source source) {
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
+std::string_view name_of(ListVerdict verdict) {
   switch (verdict) {
-    case Verdict::TakeOver:
+    case ListVerdict::TakeOver:
       return "taken";
-    case Verdict::Same:
+    case ListVerdict::Same:
       return "same";
-    case Verdict::OtherRevision:
+    case ListVerdict::OtherRevision:
       return "other-revision";
-    case Verdict::Older:
+    case ListVerdict::Older:
       return "older";
-    case Verdict::Forked:
+    case ListVerdict::Forked:
       return "forked";
-    case Verdict::TooFar:
+    case ListVerdict::TooFar:
       return "too-far";
   }
   return "same";
 }
 
-WorkerLists::WorkerLists(Around around)
-    : around_(std::move(around)), in_force_(std::make_shared<const InForce>()) {
+WorkerLists::WorkerLists(Deps deps)
+    : deps_(std::move(deps)), in_force_(std::make_shared<const InForce>()) {
   set_gauges(*in_force_);
 }
 
@@ -81,7 +83,7 @@ void WorkerLists::boot_without_peers() {
     in_force_ = now =
         std::make_shared<const InForce>(lists::with_boot(*in_force_, in_force_->boot));
     // Called under the lock, because the fleet must get the lists in their order.
-    around_.hand_over(now->workers);
+    deps_.hand_over(now->workers);
   }
   log(LogLevel::Info, "no peer has a pushed worker list",
       {{"workers", now->workers.size()}, {"source", lists::name_of(now->source)}});
@@ -90,7 +92,7 @@ void WorkerLists::boot_without_peers() {
 
 void WorkerLists::reread(Result<std::vector<WorkerSpec>> boot) {
   const auto count = [this](std::string_view result) {
-    around_.metrics.counter(contract::kConfigReloadsTotal, {result}).add();
+    deps_.metrics.counter(contract::kConfigReloadsTotal, {result}).add();
   };
   if (!boot.ok()) {
     count("refused");
@@ -111,7 +113,7 @@ void WorkerLists::reread(Result<std::vector<WorkerSpec>> boot) {
     } else {
       in_force_ = now =
           std::make_shared<const InForce>(lists::with_boot(*in_force_, std::move(*boot)));
-      around_.hand_over(now->workers);
+      deps_.hand_over(now->workers);
     }
   }
   if (now->pushed) {
@@ -125,48 +127,48 @@ void WorkerLists::reread(Result<std::vector<WorkerSpec>> boot) {
   set_gauges(*now);
 }
 
-Result<WorkerLists::Offered> WorkerLists::offer(std::string body, Source from) {
+Result<WorkerLists::OfferResult> WorkerLists::offer(std::string body, ListSource from) {
   auto list = lists::parse_pushed_workers(body);
   if (!list.ok()) {
-    around_.metrics.counter(contract::kPushesTotal, {kind_of(from), "malformed"}).add();
+    deps_.metrics.counter(contract::kPushesTotal, {kind_of(from), "malformed"}).add();
     return list.error();
   }
   // The digest is computed without the lock.
   const std::uint64_t digest = lists::digest_of(*list);
   const auto pushed =
       std::make_shared<const PushedList>(PushedList{std::move(*list), std::move(body), digest});
-  Offered offered = judge_and_take(pushed, from);
+  OfferResult offered = judge_and_take(pushed, from);
   tell(offered, from);
   return offered;
 }
 
-WorkerLists::Offered WorkerLists::judge_and_take(const std::shared_ptr<const PushedList>& pushed,
-                                                 Source from) {
+WorkerLists::OfferResult WorkerLists::judge_and_take(
+    const std::shared_ptr<const PushedList>& pushed, ListSource from) {
   // The last owner of the previous list frees it after the lock.
   std::shared_ptr<const InForce> before;
-  Offered offered;
+  OfferResult offered;
   {
     const MutexLock lock(mutex_);
     before = in_force_;
-    offered.verdict = lists::judge(around_.revision,
-                                   before->pushed ? &before->pushed->list : nullptr, pushed->list);
-    if (offered.verdict == Verdict::TakeOver) {
+    offered.verdict = lists::judge(deps_.revision, before->pushed ? &before->pushed->list : nullptr,
+                                   pushed->list);
+    if (offered.verdict == ListVerdict::TakeOver) {
       in_force_ = std::make_shared<const InForce>(lists::with_push(*before, pushed, from));
       // A pushed list has priority, so no list waits for the peers after it.
       asks_peers_ = false;
-      around_.hand_over(in_force_->workers);
+      deps_.hand_over(in_force_->workers);
     }
     offered.in_force = in_force_;
   }
-  if (offered.verdict == Verdict::TakeOver) {
+  if (offered.verdict == ListVerdict::TakeOver) {
     offered.difference = lists::difference(before->workers, offered.in_force->workers);
   }
   return offered;
 }
 
-void WorkerLists::tell(const Offered& offered, Source from) const {
-  around_.metrics.counter(contract::kPushesTotal, {kind_of(from), name_of(offered.verdict)}).add();
-  if (offered.verdict != Verdict::TakeOver) return;
+void WorkerLists::tell(const OfferResult& offered, ListSource from) const {
+  deps_.metrics.counter(contract::kPushesTotal, {kind_of(from), name_of(offered.verdict)}).add();
+  if (offered.verdict != ListVerdict::TakeOver) return;
   const InForce& now = *offered.in_force;
   log(LogLevel::Info, "applied a pushed worker list",
       {{"source", lists::name_of(from)},
@@ -177,13 +179,13 @@ void WorkerLists::tell(const Offered& offered, Source from) const {
        {"changed", offered.difference.changed.size()}});
   // A later list may count by now. The gauges must show the newest one.
   set_gauges(*in_force());
-  if (around_.on_taken) around_.on_taken(now);
+  if (deps_.on_taken) deps_.on_taken(now);
 }
 
 void WorkerLists::set_gauges(const InForce& now) const {
-  around_.metrics.gauge(contract::kWorkerListGeneration).set(static_cast<double>(now.generation()));
-  for (const Source source : lists::kSources) {
-    around_.metrics.gauge(contract::kWorkerListSource, {lists::name_of(source)})
+  deps_.metrics.gauge(contract::kWorkerListGeneration).set(static_cast<double>(now.generation()));
+  for (const ListSource source : lists::kSources) {
+    deps_.metrics.gauge(contract::kWorkerListSource, {lists::name_of(source)})
         .set(source == now.source ? 1 : 0);
   }
 }
@@ -201,7 +203,7 @@ Result<std::string> WorkerLists::check() const {
     now = in_force_;
     asks_peers = asks_peers_;
   }
-  if (now->source == Source::None) {
+  if (now->source == ListSource::None) {
     return Error{
         ErrorCode::Unavailable,
         Blame::Internal,
@@ -212,7 +214,8 @@ Result<std::string> WorkerLists::check() const {
         {},
         {}};
   }
-  std::string note = std::to_string(now->workers.size()) + " " + std::string(words_of(now->source));
+  std::string note =
+      std::to_string(now->workers.size()) + " " + std::string(describe_failure(now->source));
   if (now->pushed) note += ", generation " + std::to_string(now->generation());
   return note;
 }

@@ -25,7 +25,7 @@ namespace sightline::push {
 // Thread safety: any thread may call any method.
 class WorkerLists {
  public:
-  struct Around {
+  struct Deps {
     // The revision of this router. Lists of another revision are rejected.
     std::string revision;
     // Gives the workers to the fleet. It runs under a lock and may only store them for another
@@ -36,7 +36,7 @@ class WorkerLists {
     // Must live longer.
     runtime::Metrics& metrics;
   };
-  explicit WorkerLists(Around around);
+  explicit WorkerLists(Deps deps);
 
   // Sets the workers of flags, environment and file at the start. An absent list differs from an
   // empty one. The list counts immediately. With asks_peers it counts from boot_without_peers() on.
@@ -50,16 +50,16 @@ class WorkerLists {
   void reread(Result<std::vector<contract::WorkerSpec>> boot);
 
   // The result of offer().
-  struct Offered {
-    lists::Verdict verdict = lists::Verdict::Same;
+  struct OfferResult {
+    lists::ListVerdict verdict = lists::ListVerdict::Same;
     // For TakeOver: the difference to the workers before.
     lists::Difference difference;
     std::shared_ptr<const lists::InForce> in_force;
   };
   // Accepts a pushed list if it is for this router and newer. The body is the one of PUT
-  // /v1/workers. `from` is Source::Push or Source::Peers. Errors: those of
+  // /v1/workers. `from` is ListSource::Push or ListSource::Peers. Errors: those of
   // lists::parse_pushed_workers().
-  Result<Offered> offer(std::string body, lists::Source from);
+  Result<OfferResult> offer(std::string body, lists::ListSource from);
 
   // The list that counts at this moment. Never null.
   [[nodiscard]] std::shared_ptr<const lists::InForce> in_force() const;
@@ -69,14 +69,14 @@ class WorkerLists {
 
  private:
   // Compares the list with the newest pushed one, and takes it over if it is newer.
-  Offered judge_and_take(const std::shared_ptr<const lists::PushedList>& pushed,
-                         lists::Source from);
+  OfferResult judge_and_take(const std::shared_ptr<const lists::PushedList>& pushed,
+                             lists::ListSource from);
   // Counts and logs the result, and calls on_taken for a list that was taken.
-  void tell(const Offered& offered, lists::Source from) const;
+  void tell(const OfferResult& offered, lists::ListSource from) const;
   // Sets the gauges of the list that counts.
   void set_gauges(const lists::InForce& now) const;
 
-  const Around around_;
+  const Deps deps_;
   mutable Mutex mutex_;  // held for memory work only
   std::shared_ptr<const lists::InForce> in_force_ SL_GUARDED_BY(mutex_);
   // The list of the start waits for the peers' answers.
@@ -87,6 +87,6 @@ class WorkerLists {
 
 // "taken", "same", "other-revision", "older", "forked" or "too-far", for answers and as a metric's
 // label.
-std::string_view name_of(lists::Verdict verdict);
+std::string_view name_of(lists::ListVerdict verdict);
 
 }  // namespace sightline::push

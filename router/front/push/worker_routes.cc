@@ -11,7 +11,7 @@ namespace sightline::push {
 
 using admin_port::AdminResponse;
 using lists::InForce;
-using lists::Verdict;
+using lists::ListVerdict;
 
 namespace {
 
@@ -30,22 +30,22 @@ std::string shown(const lists::Difference& difference) {
          std::to_string(difference.kept.size()) + "}";
 }
 
-std::string why_refused(Verdict verdict, const InForce& held) {
+std::string why_refused(ListVerdict verdict, const InForce& held) {
   const std::string generation = std::to_string(held.generation());
   switch (verdict) {
-    case Verdict::OtherRevision:
+    case ListVerdict::OtherRevision:
       return "the list has another revision than this router (--revision)";
-    case Verdict::Older:
+    case ListVerdict::Older:
       return "this router has a list of a later generation: " + generation;
-    case Verdict::Forked:
+    case ListVerdict::Forked:
       return "this router has another list of generation " + generation +
              ". Push with a higher generation: all routers then apply it";
-    case Verdict::TooFar:
+    case ListVerdict::TooFar:
       return "the generation is too high: this router has generation " + generation +
              ". A push may exceed it by at most " + std::to_string(lists::kGenerationStepMax) +
              ". The first list may have at most " + std::to_string(lists::kFirstGenerationMax);
-    case Verdict::TakeOver:
-    case Verdict::Same:
+    case ListVerdict::TakeOver:
+    case ListVerdict::Same:
       break;
   }
   return {};
@@ -62,7 +62,7 @@ std::string members_of(const InForce& now) {
 }
 
 AdminResponse put_workers(WorkerLists& lists, const admin_port::AdminRequest& request) {
-  const auto offered = lists.offer(request.body, lists::Source::Push);
+  const auto offered = lists.offer(request.body, lists::ListSource::Push);
   if (!offered.ok()) {
     const bool is_large = offered.error().code == ErrorCode::TooLarge;
     return admin_port::admin_error(is_large ? 413 : 400, offered.error().message);

@@ -60,25 +60,26 @@ Error seen_from_here(Error error, const http::ResponseWriter& client) {
   return client_error(ErrorCode::Cancelled, "the client left");
 }
 
-retry::Outcome ending_of(const http::Exchange& exchange) {
+retry::AttemptOutcome ending_of(const http::Exchange& exchange) {
   switch (exchange.failure()) {
     case http::Failure::Connect:
-      return retry::Outcome::Unsent;
+      return retry::AttemptOutcome::Unsent;
     case http::Failure::Local:
-      return retry::Outcome::Local;
+      return retry::AttemptOutcome::Local;
     case http::Failure::NoAnswer:
-      return exchange.kept_connection_closed() ? retry::Outcome::KeptClosed : retry::Outcome::Lost;
+      return exchange.kept_connection_closed() ? retry::AttemptOutcome::KeptClosed
+                                               : retry::AttemptOutcome::Lost;
     case http::Failure::BrokenOff:
     case http::Failure::Corrupt:
     case http::Failure::TooLarge:
-      return retry::Outcome::Lost;
+      return retry::AttemptOutcome::Lost;
     case http::Failure::Timeout:
-      return retry::Outcome::Silent;
+      return retry::AttemptOutcome::Silent;
     case http::Failure::None:
     case http::Failure::Cancelled:
-      return retry::Outcome::Final;
+      return retry::AttemptOutcome::Final;
   }
-  return retry::Outcome::Final;
+  return retry::AttemptOutcome::Final;
 }
 
 // Reads what a worker says with its 503, if it arrives soon.
@@ -99,17 +100,19 @@ Task<Forwarded> unavailable(http::Exchange& exchange, const Attempt& attempt) {
   const int status = exchange.status();
   std::string message = "the engine cannot serve now (status " + std::to_string(status) + ")";
   if (status == 504) {
-    co_return Forwarded{
-        worker_error(ErrorCode::Timeout, std::move(message), false), retry::Outcome::Silent, {}};
+    co_return Forwarded{worker_error(ErrorCode::Timeout, std::move(message), false),
+                        retry::AttemptOutcome::Silent,
+                        {}};
   }
   if (status == 502) {
-    co_return Forwarded{
-        worker_error(ErrorCode::Unavailable, std::move(message), true), retry::Outcome::Lost, {}};
+    co_return Forwarded{worker_error(ErrorCode::Unavailable, std::move(message), true),
+                        retry::AttemptOutcome::Lost,
+                        {}};
   }
   retry::WorkerRefusal refusal = co_await read_refusal(exchange, attempt);
   if (!refusal.text.empty()) message += ": " + refusal.text;
   co_return Forwarded{worker_error(ErrorCode::Overloaded, std::move(message), true),
-                      retry::Outcome::Declined, std::move(refusal)};
+                      retry::AttemptOutcome::Declined, std::move(refusal)};
 }
 
 // The client has a part of an answer. The error is sent in the form of the stream. Inside of an
@@ -160,9 +163,9 @@ Task<Result<Done>> relay_events(http::Exchange& exchange, StreamTap& tap,
   }
 }
 
-Task<Result<Answer>> relay_stream(http::Exchange& exchange, const Attempt& attempt,
-                                  http::ResponseWriter& client) {
-  Answer answer{.status = exchange.status()};
+Task<Result<AttemptAnswer>> relay_stream(http::Exchange& exchange, const Attempt& attempt,
+                                         http::ResponseWriter& client) {
+  AttemptAnswer answer{.status = exchange.status()};
   http::Headers headers = answer_headers(exchange, attempt);
   auto begun = co_await client.begin(answer.status, std::move(headers));
   if (!begun.ok()) co_return std::move(begun).error();
@@ -180,9 +183,9 @@ Task<Result<Answer>> relay_stream(http::Exchange& exchange, const Attempt& attem
   co_return answer;
 }
 
-Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attempt,
-                                 http::ResponseWriter& client) {
-  Answer answer{.status = exchange.status()};
+Task<Result<AttemptAnswer>> relay_bytes(http::Exchange& exchange, const Attempt& attempt,
+                                        http::ResponseWriter& client) {
+  AttemptAnswer answer{.status = exchange.status()};
   http::Headers headers = answer_headers(exchange, attempt);
   auto written = co_await client.begin(answer.status, std::move(headers));
   while (written.ok()) {
@@ -204,8 +207,8 @@ Task<Result<Answer>> relay_bytes(http::Exchange& exchange, const Attempt& attemp
   co_return answer;
 }
 
-Task<Result<Answer>> relay(http::Exchange& exchange, const Attempt& attempt,
-                           http::ResponseWriter& client) {
+Task<Result<AttemptAnswer>> relay(http::Exchange& exchange, const Attempt& attempt,
+                                  http::ResponseWriter& client) {
   if (is_coded(exchange)) {
     auto passed = co_await relay_bytes(exchange, attempt, client);
     co_return passed;
@@ -219,7 +222,8 @@ Task<Result<Answer>> relay(http::Exchange& exchange, const Attempt& attempt,
 }
 
 // The function that forwards an answer to the client.
-using Relay = Task<Result<Answer>> (*)(http::Exchange&, const Attempt&, http::ResponseWriter&);
+using Relay = Task<Result<AttemptAnswer>> (*)(http::Exchange&, const Attempt&,
+                                              http::ResponseWriter&);
 
 Task<Forwarded> carry_out(http::Client& to_workers, const Attempt& attempt,
                           http::ResponseWriter& client, Relay relay_answer) {
@@ -238,9 +242,9 @@ Task<Forwarded> carry_out(http::Client& to_workers, const Attempt& attempt,
   auto answer = co_await relay_answer(exchange, attempt, client);
   if (!answer.ok()) {
     Error error = seen_from_here(std::move(answer).error(), client);
-    co_return Forwarded{std::move(error), retry::Outcome::Final, {}};
+    co_return Forwarded{std::move(error), retry::AttemptOutcome::Final, {}};
   }
-  co_return Forwarded{std::move(answer), retry::Outcome::Final, {}};
+  co_return Forwarded{std::move(answer), retry::AttemptOutcome::Final, {}};
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ struct Attempt {
 };
 
 // The end of an attempt with an answer.
-struct Answer {
+struct AttemptAnswer {
   int status = 0;
   // As the engine reported it.
   std::optional<openai::Usage> usage;
@@ -67,9 +67,9 @@ struct Answer {
 
 // The end of any attempt.
 struct Forwarded {
-  Result<Answer> answer;
+  Result<AttemptAnswer> answer;
   // Without an answer: decides what may follow.
-  retry::Outcome ending = retry::Outcome::Final;
+  retry::AttemptOutcome ending = retry::AttemptOutcome::Final;
   // For Declined: what the worker answered.
   retry::WorkerRefusal refusal;
 };

@@ -19,7 +19,7 @@ namespace sightline::relay {
 // that the router itself requested. Not thread-safe. Its arguments must live longer.
 class StreamTap {
  public:
-  StreamTap(const Attempt& attempt, Answer& answer) : attempt_(attempt), answer_(answer) {}
+  StreamTap(const Attempt& attempt, AttemptAnswer& answer) : attempt_(attempt), answer_(answer) {}
 
   // Splits bytes into events, and appends the events for the client to `out`. Error: TooLarge for
   // an event above kEventBytesMax.
@@ -42,7 +42,7 @@ class StreamTap {
   std::optional<openai::Usage> usage_in(const openai::SseEvent& event);
 
   const Attempt& attempt_;
-  Answer& answer_;
+  AttemptAnswer& answer_;
   openai::SseSplitter splitter_{
       {.event_bytes_max = kEventBytesMax, .held_bytes_max = kEventHeldBytesMax}};
   // Reads the usage of an event above kEventHeldBytesMax.

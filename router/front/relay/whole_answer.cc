@@ -47,15 +47,15 @@ class Pieces {
 };
 
 // The beginning of an answer, and whether it is the whole answer.
-struct Held {
-  explicit Held(ByteBudget* budget) : bytes(budget, Claim::Small) {}
+struct AnswerStart {
+  explicit AnswerStart(ByteBudget* budget) : bytes(budget, Claim::Small) {}
   std::string text;
   // Counts the bytes of the text.
   HeldBytes bytes;
   bool is_whole = false;
 };
 
-Task<Result<Done>> hold(Pieces& pieces, Held& held) {
+Task<Result<Done>> hold(Pieces& pieces, AnswerStart& held) {
   bool has_room = true;
   while (has_room && held.text.size() <= kAnswerHeldBytesMax) {
     const auto piece = co_await pieces.next();
@@ -70,7 +70,7 @@ Task<Result<Done>> hold(Pieces& pieces, Held& held) {
 }
 
 // Writes the held part, and then the rest as it arrives. The client's speed limits the worker.
-Task<Result<Done>> relay_pieces(Held& held, Pieces& pieces, http::ResponseWriter& client) {
+Task<Result<Done>> relay_pieces(AnswerStart& held, Pieces& pieces, http::ResponseWriter& client) {
   auto written = co_await client.write(held.text);
   // The memory is free before the client has read the rest.
   std::string().swap(held.text);
@@ -89,10 +89,10 @@ Task<Result<Done>> relay_pieces(Held& held, Pieces& pieces, http::ResponseWriter
 
 }  // namespace
 
-Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attempt,
-                                 http::ResponseWriter& client) {
+Task<Result<AttemptAnswer>> relay_whole(http::Exchange& exchange, const Attempt& attempt,
+                                        http::ResponseWriter& client) {
   Pieces pieces(exchange, attempt);
-  Held held(attempt.held);
+  AnswerStart held(attempt.held);
   const auto begun = co_await hold(pieces, held);
   if (!begun.ok()) co_return begun.error();
   note_answer(attempt);
@@ -108,7 +108,7 @@ Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attemp
     if (sent.ok()) sent = co_await relay_pieces(held, pieces, client);
   }
   if (!sent.ok()) co_return std::move(sent).error();
-  co_return Answer{.status = status, .usage = pieces.usage()};
+  co_return AttemptAnswer{.status = status, .usage = pieces.usage()};
 }
 
 }  // namespace sightline::relay

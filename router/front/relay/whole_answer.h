@@ -14,7 +14,7 @@ namespace sightline::relay {
 // Forwards an answer without streaming. It is sent as a whole if it ends within kAnswerHeldBytesMax
 // and memory has room. Otherwise it is sent piece by piece, at the client's speed. A failure then
 // closes the client's connection. Errors: as forward(), and TooLarge above kAnswerBytesMax.
-Task<Result<Answer>> relay_whole(http::Exchange& exchange, const Attempt& attempt,
-                                 http::ResponseWriter& client);
+Task<Result<AttemptAnswer>> relay_whole(http::Exchange& exchange, const Attempt& attempt,
+                                        http::ResponseWriter& client);
 
 }  // namespace sightline::relay

@@ -27,17 +27,17 @@ class Caller {
 
   // The parts that it uses. All must live longer. The first token of `tokens` is sent with each
   // request. If it is null, no token is sent.
-  struct Around {
+  struct Deps {
     IoPool& pool;
     hosts::Lookup& names;
     runtime::TokenFile* tokens;
     const Clock& clock;
   };
   // The options of the client decide how long connections are kept.
-  Caller(const Around& around, const http::ClientOptions& options);
+  Caller(const Deps& deps, const http::ClientOptions& options);
 
   // One request.
-  struct Question {
+  struct RouterRequest {
     std::string method;
     std::string target;
     std::string body = {};
@@ -46,7 +46,7 @@ class Caller {
     std::size_t answer_bytes_max = kShortAnswerBytesMax;
   };
   // One answer, with its entity tag.
-  struct Answer {
+  struct RouterAnswer {
     int status = 0;
     std::string body;
     std::string tag;
@@ -54,8 +54,8 @@ class Caller {
   // Sends a request and returns the whole answer, if it arrives within the time. The request may be
   // sent twice, if a kept connection was closed before the request arrived. Errors: Timeout without
   // an answer in time, otherwise Unavailable. Their message follows a router's name.
-  Task<Result<Answer>> call(const http::ServerAddress& router, const Question& question,
-                            Duration time_max);
+  Task<Result<RouterAnswer>> call(const http::ServerAddress& router, const RouterRequest& question,
+                                  Duration time_max);
 
  private:
   // One attempt of a request.
@@ -66,9 +66,9 @@ class Caller {
   };
   // Sends the request once. Sets `was_closed` if a kept connection was closed before the request
   // arrived.
-  Task<Result<Answer>> try_once(const Try& now, bool& was_closed);
+  Task<Result<RouterAnswer>> try_once(const Try& now, bool& was_closed);
 
-  const Around around_;
+  const Deps deps_;
   http::Client client_;
 };
 

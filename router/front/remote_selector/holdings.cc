@@ -7,8 +7,8 @@
 
 namespace sightline::remote_selector {
 
-using selection_json::Held;
 using selection_json::Note;
+using selection_json::OpenReservation;
 using selection_json::Renewal;
 
 Holdings::Holdings(std::string instance, const Limits& limits)
@@ -27,7 +27,7 @@ void Holdings::abandon(std::uint64_t number) {
   entries_.erase(number);
 }
 
-void Holdings::book(std::uint64_t number, const Place& place, selection::Adoption work) {
+void Holdings::book(std::uint64_t number, const RouterAttempt& place, selection::Adoption work) {
   const MutexLock lock(mutex_);
   const auto entry = entries_.find(number);
   // The question was abandoned while the router answered.
@@ -49,7 +49,7 @@ std::uint64_t Holdings::first_token(std::uint64_t number, Instant now) {
   // Only the first call counts. Later tokens of the answer change nothing.
   if (entry == entries_.end() || entry->second.work.is_decoding) return 0;
   entry->second.work.is_decoding = true;
-  const Place place = entry->second.place;
+  const RouterAttempt place = entry->second.place;
   note(place.router, {.number = number, .attempt = place.attempt, .ending = std::nullopt}, now);
   return place.router;
 }
@@ -58,7 +58,7 @@ std::uint64_t Holdings::end(std::uint64_t number, const selection::Ending& endin
   const MutexLock lock(mutex_);
   const auto entry = entries_.find(number);
   if (entry == entries_.end()) return 0;
-  const Place place = entry->second.place;
+  const RouterAttempt place = entry->second.place;
   entries_.erase(entry);
   note(place.router, {.number = number, .attempt = place.attempt, .ending = ending}, now);
   return place.router;
@@ -83,9 +83,9 @@ std::shared_ptr<fleet::LifeSign> Holdings::life(std::uint64_t number) {
   return entry->second.life;
 }
 
-std::vector<Holdings::Noted> Holdings::take_notes(std::uint64_t router, std::size_t count_max,
-                                                  Instant now) {
-  std::vector<Noted> taken;
+std::vector<Holdings::TimedNote> Holdings::take_notes(std::uint64_t router, std::size_t count_max,
+                                                      Instant now) {
+  std::vector<TimedNote> taken;
   const MutexLock lock(mutex_);
   const auto queue = notes_.find(router);
   if (queue == notes_.end()) return taken;
@@ -100,7 +100,7 @@ std::vector<Holdings::Noted> Holdings::take_notes(std::uint64_t router, std::siz
   return taken;
 }
 
-void Holdings::put_back(std::uint64_t router, std::vector<Noted> notes) {
+void Holdings::put_back(std::uint64_t router, std::vector<TimedNote> notes) {
   const MutexLock lock(mutex_);
   Queue& queue = notes_[router];
   // From the last one on, because each goes to the front of the queue.
@@ -154,7 +154,8 @@ std::vector<Renewal> Holdings::list_for(std::uint64_t router) const {
       Renewal next{.instance = instance_, .from = part.up_to + 1, .up_to = 0, .open = {}};
       parts.push_back(std::exchange(part, std::move(next)));
     }
-    Held held{.number = number, .attempt = entry.place.attempt, .is_booked = is_booked, .work = {}};
+    OpenReservation held{
+        .number = number, .attempt = entry.place.attempt, .is_booked = is_booked, .work = {}};
     if (is_booked) held.work = entry.work;
     part.open.push_back(std::move(held));
   }
@@ -168,7 +169,7 @@ std::size_t Holdings::move(const std::function<bool(std::uint64_t)>& counts, std
   std::size_t moved = 0;
   const MutexLock lock(mutex_);
   for (auto& [number, entry] : entries_) {
-    Place& place = entry.place;
+    RouterAttempt& place = entry.place;
     if (place.router == 0 || place.router == to || counts(place.router)) continue;
     // The higher attempt has priority at the routers over the old reservation.
     place = {.router = to, .attempt = place.attempt + 1};

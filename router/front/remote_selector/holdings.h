@@ -44,12 +44,12 @@ class Holdings {
   // The question led to no reservation.
   void abandon(std::uint64_t number);
   // The router of a reservation, and the attempt that created it there.
-  struct Place {
+  struct RouterAttempt {
     std::uint64_t router = 0;
     std::uint32_t attempt = 0;
   };
   // The router has reserved the load.
-  void book(std::uint64_t number, const Place& place, selection::Adoption work);
+  void book(std::uint64_t number, const RouterAttempt& place, selection::Adoption work);
 
   // Both create a note for the router that has the reservation, and return the router's number.
   // They return 0 if the reservation does not exist, or if the first token was noted already.
@@ -59,14 +59,14 @@ class Holdings {
   std::shared_ptr<fleet::LifeSign> life(std::uint64_t number);
 
   // A note and the time when it was created.
-  struct Noted {
+  struct TimedNote {
     selection_json::Note note;
     Instant at{};
   };
   // Returns the oldest notes for a router, at most count_max. Drops the ones that are too old.
-  std::vector<Noted> take_notes(std::uint64_t router, std::size_t count_max, Instant now);
+  std::vector<TimedNote> take_notes(std::uint64_t router, std::size_t count_max, Instant now);
   // Puts notes back that could not be sent. They keep their age.
-  void put_back(std::uint64_t router, std::vector<Noted> notes);
+  void put_back(std::uint64_t router, std::vector<TimedNote> notes);
   // Drops notes that are too old, for all routers. A router that does not answer therefore does not
   // take room from others for long.
   void drop_old_notes(Instant now);
@@ -94,11 +94,11 @@ class Holdings {
  private:
   struct Entry {
     // Router 0 means that the question is still open.
-    Place place;
+    RouterAttempt place;
     selection::Adoption work;
     std::shared_ptr<fleet::LifeSign> life;
   };
-  using Queue = std::deque<Noted>;  // oldest first
+  using Queue = std::deque<TimedNote>;  // oldest first
   void note(std::uint64_t router, selection_json::Note note, Instant now) SL_REQUIRES(mutex_);
   void drop_old(Queue& queue, Instant now) SL_REQUIRES(mutex_);
   std::shared_ptr<fleet::LifeSign> sign_of(const std::string& worker) SL_REQUIRES(mutex_);

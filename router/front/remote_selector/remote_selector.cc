@@ -26,27 +26,27 @@ constexpr std::chrono::seconds kMismatchLogInterval{10};
 
 }  // namespace
 
-RemoteSelector::RemoteSelector(Options options, const Around& around)
+RemoteSelector::RemoteSelector(Options options, const Deps& deps)
     : options_(std::move(options)),
-      around_(around),
+      deps_(deps),
       table_(options_.instance, options_.identity),
       holdings_(options_.instance),
-      caller_({around.pool, around.names, around.tokens, around.clock}, around.connections),
+      caller_({deps.pool, deps.names, deps.tokens, deps.clock}, deps.connections),
       found_(options_.routers.size()) {}
 
 RemoteSelector::~RemoteSelector() { stop(); }
 
 Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inquiry& inquiry) {
   const Running running(*this);
-  const Instant end = around_.clock.now() + options_.ask_time;
+  const Instant end = deps_.clock.now() + options_.ask_time;
   const std::uint64_t number = holdings_.begin();
-  selection_json::Ask ask{.inquiry = inquiry,
-                          .tokens = std::nullopt,
-                          .identity = options_.identity,
-                          .reservation = leases::Name{options_.instance, number, 0},
-                          .lease = std::nullopt};
+  selection_json::SelectionAsk ask{.inquiry = inquiry,
+                                   .tokens = std::nullopt,
+                                   .identity = options_.identity,
+                                   .reservation = leases::Name{options_.instance, number, 0},
+                                   .lease = std::nullopt};
   Result<selection::Selection> selected = Error{};
-  const auto book = [&](std::string body, const Holdings::Place& place) -> Result<Done> {
+  const auto book = [&](std::string body, const Holdings::RouterAttempt& place) -> Result<Done> {
     selected = selection_json::read_selection(std::move(body), ask.reservation);
     if (!selected.ok()) return with_context(selected.error(), "sent an invalid selection");
     // The keys are the prompt's whole blocks. No worker can reuse more, even if a router counts
@@ -66,7 +66,7 @@ Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inqui
     ask.reservation->attempt = attempt;
     return selection_json::write_ask(ask);
   };
-  const Asked asked{.target = "/select_and_reserve", .body = body, .take = book};
+  const RouterQuery asked{.target = "/select_and_reserve", .body = body, .take = book};
   const auto done = co_await this->ask(asked);
   if (done.ok()) co_return selected;
   // If a router reserved it meanwhile, it is not on the next list.
@@ -77,44 +77,43 @@ Task<Result<selection::Selection>> RemoteSelector::select(const selection::Inqui
 }
 
 Task<void> RemoteSelector::await_news(std::uint32_t block_size, Instant end) {
-  while (served()->block_size == block_size && around_.clock.now() < end &&
-         around_.pool.running()) {
-    co_await pause(around_.pool, kNewsPause);
+  while (served()->block_size == block_size && deps_.clock.now() < end && deps_.pool.running()) {
+    co_await pause(deps_.pool, kNewsPause);
   }
 }
 
 Task<Result<selection::Explanation>> RemoteSelector::explain(const selection::Inquiry& inquiry) {
   const Running running(*this);
-  const selection_json::Ask ask{.inquiry = inquiry,
-                                .tokens = std::nullopt,
-                                .identity = options_.identity,
-                                .reservation = std::nullopt,
-                                .lease = std::nullopt};
+  const selection_json::SelectionAsk ask{.inquiry = inquiry,
+                                         .tokens = std::nullopt,
+                                         .identity = options_.identity,
+                                         .reservation = std::nullopt,
+                                         .lease = std::nullopt};
   Result<selection::Explanation> explained = Error{};
-  const auto take = [&](std::string body, const Holdings::Place&) -> Result<Done> {
+  const auto take = [&](std::string body, const Holdings::RouterAttempt&) -> Result<Done> {
     explained = selection_json::read_explanation(std::move(body));
     if (explained.ok()) return Done{};
     return with_context(explained.error(), "sent an invalid explanation");
   };
   const auto body = [&ask](std::uint32_t) { return selection_json::write_ask(ask); };
-  const Asked asked{.target = "/explain",
-                    .body = body,
-                    .take = take,
-                    .answer_bytes_max = Caller::kLongAnswerBytesMax};
+  const RouterQuery asked{.target = "/explain",
+                          .body = body,
+                          .take = take,
+                          .answer_bytes_max = Caller::kLongAnswerBytesMax};
   const auto done = co_await this->ask(asked);
   if (!done.ok()) co_return done.error();
   co_return explained;
 }
 
-Task<std::optional<Result<Done>>> RemoteSelector::ask_one(const Asked& asked, const Turn& turn,
-                                                          Troubles& troubles) {
+Task<std::optional<Result<Done>>> RemoteSelector::ask_one(const RouterQuery& asked,
+                                                          const Attempt& turn, Troubles& troubles) {
   const Router& router = turn.router;
-  if (turn.attempt > 0) around_.metrics.counter(contract::kSelectionFailoversTotal).add();
-  Caller::Question question{.method = "POST",
-                            .target = asked.target,
-                            .body = asked.body(turn.attempt),
-                            .answer_bytes_max = asked.answer_bytes_max};
-  const Instant begin = around_.clock.now();
+  if (turn.attempt > 0) deps_.metrics.counter(contract::kSelectionFailoversTotal).add();
+  Caller::RouterRequest question{.method = "POST",
+                                 .target = asked.target,
+                                 .body = asked.body(turn.attempt),
+                                 .answer_bytes_max = asked.answer_bytes_max};
+  const Instant begin = deps_.clock.now();
   const auto until = table_.answered_until(router.id, begin);
   auto answer = co_await caller_.call(router.address, question, turn.time_max);
   const bool is_silent = !answer.ok() && answer.error().code == ErrorCode::Timeout;
@@ -128,15 +127,15 @@ Task<std::optional<Result<Done>>> RemoteSelector::ask_one(const Asked& asked, co
   co_return take(asked, from, std::move(answer), troubles);
 }
 
-Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
-  const Instant end = around_.clock.now() + options_.ask_time;
+Task<Result<Done>> RemoteSelector::ask(const RouterQuery& asked) {
+  const Instant end = deps_.clock.now() + options_.ask_time;
   std::uint32_t attempt = 0;
   Troubles troubles;
   for (int round = 0; round < kRoundsMax; ++round) {
     for (const Router& router : table_.order()) {
-      const Duration left = end - around_.clock.now();
+      const Duration left = end - deps_.clock.now();
       if (left <= Duration::zero()) break;
-      const Turn turn{router, attempt++, std::min(left, options_.call_time)};
+      const Attempt turn{router, attempt++, std::min(left, options_.call_time)};
       const auto done = co_await ask_one(asked, turn, troubles);
       if (done) co_return *done;
     }
@@ -144,12 +143,12 @@ Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
     if (troubles.refused) co_return std::move(*troubles.refused);
     // The other routers would say the same for these keys.
     if (troubles.is_out_of_date) break;
-    if (end - around_.clock.now() <= kRoundPause || !around_.pool.running()) break;
-    co_await pause(around_.pool, kRoundPause);
+    if (end - deps_.clock.now() <= kRoundPause || !deps_.pool.running()) break;
+    co_await pause(deps_.pool, kRoundPause);
   }
   // No router gave another reason. A slow answer is better than an error.
   if (troubles.slow && troubles.other.empty()) {
-    const Turn turn{*troubles.slow, attempt++, options_.patience};
+    const Attempt turn{*troubles.slow, attempt++, options_.patience};
     const auto done = co_await ask_one(asked, turn, troubles);
     if (done) co_return *done;
   }
@@ -168,8 +167,8 @@ Task<Result<Done>> RemoteSelector::ask(const Asked& asked) {
                   ""};
 }
 
-std::optional<Result<Done>> RemoteSelector::take(const Asked& asked, const From& from,
-                                                 Result<Caller::Answer> answer,
+std::optional<Result<Done>> RemoteSelector::take(const RouterQuery& asked, const From& from,
+                                                 Result<Caller::RouterAnswer> answer,
                                                  Troubles& troubles) {
   if (!answer.ok()) {
     failed(from.router, troubles.failed = answer.error().message, answer.error().code);
@@ -187,7 +186,8 @@ std::optional<Result<Done>> RemoteSelector::take(const Asked& asked, const From&
   return std::nullopt;
 }
 
-std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Caller::Answer& answer,
+std::optional<Error> RemoteSelector::refusal_of(const Router& router,
+                                                const Caller::RouterAnswer& answer,
                                                 Troubles& troubles) {
   if (answer.status == 409) {
     const std::string message = selection_json::error_message(answer.body);
@@ -217,11 +217,11 @@ std::optional<Error> RemoteSelector::refusal_of(const Router& router, const Call
 
 // A router has keys of another identity or block size. The message names both.
 void RemoteSelector::mismatched(const Router& router, const std::string& message) {
-  around_.metrics.counter(contract::kSelectionMismatchesTotal, {"told"}).add();
+  deps_.metrics.counter(contract::kSelectionMismatchesTotal, {"told"}).add();
   must_poll_ = true;
   wake();
   // Several requests may fail at the same time. Only one of them logs.
-  const Instant now = around_.clock.now();
+  const Instant now = deps_.clock.now();
   Instant told = told_mismatch_at_;
   if (told != Instant{} && now - told < kMismatchLogInterval) return;
   if (!told_mismatch_at_.compare_exchange_strong(told, now)) return;
@@ -230,9 +230,9 @@ void RemoteSelector::mismatched(const Router& router, const std::string& message
 }
 
 void RemoteSelector::failed(const Router& router, const std::string& reason, ErrorCode code) {
-  around_.metrics.counter(contract::kRouterFailuresTotal).add();
+  deps_.metrics.counter(contract::kRouterFailuresTotal).add();
   std::optional<Instant> silent_at;
-  if (code == ErrorCode::Timeout) silent_at = around_.clock.now();
+  if (code == ErrorCode::Timeout) silent_at = deps_.clock.now();
   if (!table_.failed(router.id, reason, silent_at)) return;
   log(LogLevel::Warn, "a router failed: its reservations move to another router",
       {{"router", router.name}, {"reason", reason}});
@@ -241,11 +241,11 @@ void RemoteSelector::failed(const Router& router, const std::string& reason, Err
 }
 
 void RemoteSelector::first_token(selection::ReservationId reservation) {
-  if (holdings_.first_token(reservation, around_.clock.now()) != 0) wake();
+  if (holdings_.first_token(reservation, deps_.clock.now()) != 0) wake();
 }
 
 void RemoteSelector::end(selection::ReservationId reservation, const selection::Ending& ending) {
-  if (holdings_.end(reservation, ending, around_.clock.now()) != 0) wake();
+  if (holdings_.end(reservation, ending, deps_.clock.now()) != 0) wake();
 }
 
 std::shared_ptr<fleet::LifeSign> RemoteSelector::life(selection::ReservationId reservation) {
@@ -266,12 +266,12 @@ Result<Done> RemoteSelector::check() const {
 void RemoteSelector::refresh_metrics() {
   const auto counts = table_.counts();
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    around_.metrics.gauge(contract::kRoutersKnown, {name_of(static_cast<RouterState>(i))})
+    deps_.metrics.gauge(contract::kRoutersKnown, {name_of(static_cast<RouterState>(i))})
         .set(static_cast<double>(counts[i]));
   }
-  around_.metrics.gauge(contract::kReservationsHeld).set(static_cast<double>(holdings_.open()));
+  deps_.metrics.gauge(contract::kReservationsHeld).set(static_cast<double>(holdings_.open()));
   const std::uint64_t dropped = holdings_.dropped();
-  around_.metrics.counter(contract::kSelectionNotesDroppedTotal)
+  deps_.metrics.counter(contract::kSelectionNotesDroppedTotal)
       .add(static_cast<double>(dropped - std::exchange(dropped_told_, dropped)));
 }
 

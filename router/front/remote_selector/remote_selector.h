@@ -51,7 +51,7 @@ class RemoteSelector : public selection::Selector {
     Duration patience = std::chrono::seconds(5);
   };
   // All must live longer. Stop `names` before the pool is destroyed.
-  struct Around {
+  struct Deps {
     IoPool& pool;
     hosts::Lookup& names;
     runtime::TokenFile* tokens;  // null: no token is sent
@@ -63,7 +63,7 @@ class RemoteSelector : public selection::Selector {
   static http::ClientOptions kept_connections() {
     return {.idle_age_max = std::chrono::seconds(60)};
   }
-  RemoteSelector(Options options, const Around& around);
+  RemoteSelector(Options options, const Deps& deps);
   ~RemoteSelector() override;  // calls stop()
   RemoteSelector(const RemoteSelector&) = delete;
   RemoteSelector& operator=(const RemoteSelector&) = delete;
@@ -103,16 +103,16 @@ class RemoteSelector : public selection::Selector {
     std::vector<std::string> alive;  // workers to report
     std::string tag;                 // entity tag of its last report
   };
-  struct Asked {
+  struct RouterQuery {
     std::string target;
     std::function<std::string(std::uint32_t attempt)> body;
     // Reads the body of a 200. If it fails, another router is asked.
-    std::function<Result<Done>(std::string, const Holdings::Place&)> take;
+    std::function<Result<Done>(std::string, const Holdings::RouterAttempt&)> take;
     std::size_t answer_bytes_max = Caller::kShortAnswerBytesMax;
   };
 
   // Asks until one answer is accepted. Questions are as in select().
-  Task<Result<Done>> ask(const Asked& asked);
+  Task<Result<Done>> ask(const RouterQuery& asked);
   // Why no router has answered a question with 200.
   struct Troubles {
     std::optional<Error> refused;  // by a router without a worker: others may have one
@@ -122,23 +122,23 @@ class RemoteSelector : public selection::Selector {
     std::optional<Router> slow;    // of the silent routers, the last one that answered
     Instant slow_until{};          // the time of that answer
   };
-  struct Turn {
+  struct Attempt {
     const Router& router;
     std::uint32_t attempt = 0;
     Duration time_max{};
   };
   // Returns how the question ends. Nothing means that another router may be asked.
-  Task<std::optional<Result<Done>>> ask_one(const Asked& asked, const Turn& turn,
+  Task<std::optional<Result<Done>>> ask_one(const RouterQuery& asked, const Attempt& turn,
                                             Troubles& troubles);
   struct From {
     const Router& router;
-    Holdings::Place place;
+    Holdings::RouterAttempt place;
   };
   // As ask_one(), for an answer.
-  std::optional<Result<Done>> take(const Asked& asked, const From& from,
-                                   Result<Caller::Answer> answer, Troubles& troubles);
+  std::optional<Result<Done>> take(const RouterQuery& asked, const From& from,
+                                   Result<Caller::RouterAnswer> answer, Troubles& troubles);
   // Returns a router's error that ends the question, or nothing.
-  std::optional<Error> refusal_of(const Router& router, const Caller::Answer& answer,
+  std::optional<Error> refusal_of(const Router& router, const Caller::RouterAnswer& answer,
                                   Troubles& troubles);
   void mismatched(const Router& router, const std::string& message);
   // Waits until served() has another block size, or until the end.
@@ -156,19 +156,19 @@ class RemoteSelector : public selection::Selector {
   void talk_if_due(const Router& router);
   Task<void> talk(Router router);
   Task<bool> poll(const Router& router);
-  void log_state(const Router& router, const selection_json::Told& told) const;
+  void log_state(const Router& router, const selection_json::WorkersReport& told) const;
   Task<bool> tell_notes(const Router& router);
   Task<bool> tell_list(const Router& router);
   enum class Put : std::uint8_t { Taken, Refused, Failed };
   // Refused means that the router works, but cannot read the request.
-  Task<Put> put(const Router& router, Caller::Question question);
+  Task<Put> put(const Router& router, Caller::RouterRequest question);
   Task<void> tell_last_notes();
   void publish_served();
   void wake();
   void is_done();
 
   const Options options_;
-  const Around around_;
+  const Deps deps_;
   RouterTable table_;
   Holdings holdings_;
   Caller caller_;

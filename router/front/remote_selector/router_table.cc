@@ -136,7 +136,7 @@ std::optional<Instant> RouterTable::answered_until(std::uint64_t id, Instant now
   return std::nullopt;
 }
 
-bool RouterTable::answered(std::uint64_t id, const selection_json::Told& told) {
+bool RouterTable::answered(std::uint64_t id, const selection_json::WorkersReport& told) {
   auto served = std::make_shared<const fleet::Served>(told.served);
   const bool fits = told.identity == identity_;
   const MutexLock lock(mutex_);

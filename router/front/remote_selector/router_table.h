@@ -15,7 +15,7 @@
 #include "common/base/result.h"
 #include "common/http/client.h"
 
-#include "router/front/selection_json/served.h"
+#include "router/front/selection_json/workers_report.h"
 
 namespace sightline::remote_selector {
 
@@ -75,7 +75,7 @@ class RouterTable {
   [[nodiscard]] std::optional<Instant> answered_until(std::uint64_t id, Instant now) const;
 
   // Both set the state of a router. They return true if its state changes.
-  bool answered(std::uint64_t id, const selection_json::Told& told);
+  bool answered(std::uint64_t id, const selection_json::WorkersReport& told);
   // silent_at is the present time, if the router did not answer in time.
   bool failed(std::uint64_t id, const std::string& reason,
               std::optional<Instant> silent_at = std::nullopt);

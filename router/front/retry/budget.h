@@ -15,12 +15,12 @@ namespace sightline::retry {
 //
 // Thread safety: any thread may call any method. The budget must live longer than its Live and
 // Place objects.
-class Budget {
+class RetryBudget {
  public:
   // Counts one request, from its construction to its destruction.
   class Live {
    public:
-    explicit Live(Budget& budget) : count_(budget.live_), number_(++count_) {}
+    explicit Live(RetryBudget& budget) : count_(budget.live_), number_(++count_) {}
     ~Live() { --count_; }
     Live(const Live&) = delete;
     Live& operator=(const Live&) = delete;
@@ -34,14 +34,14 @@ class Budget {
 
   // The retry of one request. It takes at most one place in the budget and returns it at the end of
   // the request.
-  class Place {
+  class BudgetSlot {
    public:
-    explicit Place(Budget& budget) : budget_(budget) {}
-    ~Place() {
+    explicit BudgetSlot(RetryBudget& budget) : budget_(budget) {}
+    ~BudgetSlot() {
       if (held_) --budget_.retries_;
     }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
+    BudgetSlot(const BudgetSlot&) = delete;
+    BudgetSlot& operator=(const BudgetSlot&) = delete;
     // Takes a place. Returns false if no place is free. A second call has no effect.
     [[nodiscard]] bool take() {
       if (held_) return true;
@@ -53,7 +53,7 @@ class Budget {
     }
 
    private:
-    Budget& budget_;
+    RetryBudget& budget_;
     bool held_ = false;
   };
 

@@ -15,7 +15,7 @@ media::MediaId LostBodies::id_of(std::string_view body) const {
 
 bool LostBodies::Entry::has(DeathId death) const {
   return std::any_of(parts.begin(), parts.end(),
-                     [death](const Part& part) { return part.death == death; });
+                     [death](const RequestPart& part) { return part.death == death; });
 }
 
 void LostBodies::drop_old(Instant now) {
@@ -68,7 +68,7 @@ LostBodies::DeathId LostBodies::death_of(const Loss& loss) {
 }
 
 void LostBodies::forget(const Entry& entry) {
-  for (const Part& part : entry.parts) {
+  for (const RequestPart& part : entry.parts) {
     if (Death* death = find(part.death)) death->is_unclear = true;
   }
 }
@@ -85,7 +85,7 @@ bool LostBodies::has_in_common(const Entry& entry, const std::vector<DeathId>& d
 std::uint32_t LostBodies::losses_of(const Entry& entry) {
   std::uint32_t alone = 0;
   std::vector<DeathId> clear;
-  for (const Part& part : entry.parts) {
+  for (const RequestPart& part : entry.parts) {
     const Death* death = find(part.death);
     // A death with a forgotten request proves nothing, because that request may be at fault.
     if (!part.counts || death == nullptr || death->is_unclear) continue;

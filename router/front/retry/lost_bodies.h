@@ -89,7 +89,7 @@ class LostBodies {
     // A request that it lost was forgotten, and may be at fault.
     bool is_unclear = false;
   };
-  struct Part {
+  struct RequestPart {
     DeathId death = 0;
     // False for a copy whose loss is already counted.
     bool counts = true;
@@ -100,7 +100,7 @@ class LostBodies {
     std::size_t bytes = 0;
     media::MediaId body;
     // The deaths that lost it, the oldest first.
-    std::vector<Part> parts;
+    std::vector<RequestPart> parts;
     Instant last{};
 
     [[nodiscard]] bool has(DeathId death) const;

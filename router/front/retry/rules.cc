@@ -6,25 +6,25 @@
 
 namespace sightline::retry {
 
-Next next_after(Outcome ending, const Past& past, Repeatable repeatable) {
+Next next_after(AttemptOutcome ending, const Past& past, Repeatable repeatable) {
   if (past.attempts >= kAttemptsMax) return Next::GiveUp;
   const bool was_lost_before = past.losses + 1 >= kLossesMax;
   switch (ending) {
     // No worker has received the request. Any other one may get it, without a risk.
-    case Outcome::Unsent:
+    case AttemptOutcome::Unsent:
       return Next::AnotherWorker;
-    case Outcome::KeptClosed:
+    case AttemptOutcome::KeptClosed:
       return repeatable == Repeatable::Never || was_lost_before ? Next::GiveUp : Next::SameWorker;
     // Another worker may die as well. This happens at most once.
-    case Outcome::Lost:
+    case AttemptOutcome::Lost:
       return repeatable != Repeatable::AnotherToo || was_lost_before ? Next::GiveUp
                                                                      : Next::AnotherWorker;
-    case Outcome::Declined:
+    case AttemptOutcome::Declined:
       return repeatable == Repeatable::AnotherToo ? Next::AnotherWorker : Next::GiveUp;
     // The worker may still work on the request, or the client has a part of an answer.
-    case Outcome::Local:
-    case Outcome::Silent:
-    case Outcome::Final:
+    case AttemptOutcome::Local:
+    case AttemptOutcome::Silent:
+    case AttemptOutcome::Final:
       return Next::GiveUp;
   }
   return Next::GiveUp;

@@ -21,7 +21,7 @@ inline constexpr std::size_t kRetriesPercentMax = 20;
 inline constexpr std::size_t kRetriesMin = 3;
 
 // The end of an attempt that gave the client nothing.
-enum class Outcome : std::uint8_t {
+enum class AttemptOutcome : std::uint8_t {
   // No connection: the worker has received nothing.
   Unsent,
   // No connection because the router lacks a resource, for example descriptors.
@@ -65,13 +65,13 @@ enum class Next : std::uint8_t {
 };
 
 // True if the worker has received the request, which may have killed it.
-[[nodiscard]] constexpr bool is_loss(Outcome ending) {
-  return ending == Outcome::KeptClosed || ending == Outcome::Lost;
+[[nodiscard]] constexpr bool is_loss(AttemptOutcome ending) {
+  return ending == AttemptOutcome::KeptClosed || ending == AttemptOutcome::Lost;
 }
 
 // True if the end says something about the worker. A worker may close an idle connection.
-[[nodiscard]] constexpr bool is_failure(Outcome ending) {
-  return ending != Outcome::KeptClosed && ending != Outcome::Local;
+[[nodiscard]] constexpr bool is_failure(AttemptOutcome ending) {
+  return ending != AttemptOutcome::KeptClosed && ending != AttemptOutcome::Local;
 }
 
 // Decides what may follow an attempt that ended like this.
@@ -80,7 +80,7 @@ enum class Next : std::uint8_t {
 // connection is refused, the worker has died, and this is the only loss so far. If it is closed
 // without an answer too, the worker may have restarted meanwhile and died twice. No further attempt
 // follows then.
-[[nodiscard]] Next next_after(Outcome ending, const Past& past, Repeatable repeatable);
+[[nodiscard]] Next next_after(AttemptOutcome ending, const Past& past, Repeatable repeatable);
 
 // Returns whether one more request may be retried. `retries` is the number of present retries,
 // `live` the number of live requests.

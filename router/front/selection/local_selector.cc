@@ -81,7 +81,7 @@ fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks) {
           .block_size = job.block_size};
 }
 
-LocalSelector::LocalSelector(const Sources& sources)
+LocalSelector::LocalSelector(const Deps& sources)
     : sources_(sources),
       seed_(sources.settings.read()->routing.seed != 0
                 ? sources.settings.read()->routing.seed ^ digest_of(sources.replica)

@@ -39,7 +39,7 @@ fleet::Booking booking_of(const Inquiry& inquiry, std::uint64_t reused_blocks);
 class LocalSelector : public Selector {
  public:
   // The parts that it uses. All must live longer.
-  struct Sources {
+  struct Deps {
     // Its routing.* settings are read again for each choice.
     const Published<contract::ServeSettings>& settings;
     fleet::Fleet& fleet;
@@ -53,7 +53,7 @@ class LocalSelector : public Selector {
     // Each router breaks ties in an order of its own, which is the same after a restart.
     std::string replica = {};
   };
-  explicit LocalSelector(const Sources& sources);
+  explicit LocalSelector(const Deps& sources);
 
   [[nodiscard]] Task<Result<Selection>> select(const Inquiry& inquiry) override;
   void first_token(ReservationId reservation) override;
@@ -118,7 +118,7 @@ class LocalSelector : public Selector {
   void count_saved(const fleet::Worker& worker, const openai::Usage& usage,
                    const std::optional<Duration>& first_token);
 
-  const Sources sources_;
+  const Deps sources_;
   const std::uint64_t seed_;
   std::atomic<std::uint64_t> turn_{0};
   mutable Mutex mutex_;  // held for memory work only

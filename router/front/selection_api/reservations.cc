@@ -15,7 +15,7 @@
 namespace sightline::selection_api {
 namespace {
 
-using State = leases::LeaseBook::Found::State;
+using State = leases::LeaseBook::NameState::State;
 using Outcome = leases::LeaseBook::Added::Outcome;
 
 // Follows NAME/.
@@ -89,7 +89,7 @@ http::Response SelectionApi::renew(const http::Request& request) {
   end(renewed.ended, {}, "not-listed");
   std::vector<leases::Name> taken;
   for (const std::size_t place : renewed.missing) {
-    const selection_json::Held& held = list->open[place];
+    const selection_json::OpenReservation& held = list->open[place];
     const leases::Name named{list->instance, held.number, held.attempt};
     // An open question has no load yet.
     if (held.is_booked && adopt(named, held.work)) taken.push_back(named);
@@ -123,7 +123,7 @@ bool SelectionApi::adopt(const leases::Name& name, const selection::Adoption& wo
 }
 
 bool SelectionApi::first_token(const leases::Name& name) {
-  leases::LeaseBook::Found found;
+  leases::LeaseBook::NameState found;
   {
     const MutexLock lock(mutex_);
     found = book_.find(name);

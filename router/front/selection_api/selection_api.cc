@@ -11,14 +11,14 @@
 #include "common/contract/metrics_selection.h"
 
 #include "router/front/selection_api/answers.h"
-#include "router/front/selection_json/served.h"
+#include "router/front/selection_json/workers_report.h"
 #include "router/workers/fleet/served.h"
 
 namespace sightline::selection_api {
 namespace {
 
-using selection_json::Ask;
-using State = leases::LeaseBook::Found::State;
+using selection_json::SelectionAsk;
+using State = leases::LeaseBook::NameState::State;
 using Outcome = leases::LeaseBook::Added::Outcome;
 
 // Tokens per block if no worker has reported a number. This is vLLM's default. No worker holds a
@@ -76,7 +76,7 @@ Result<selection::Selection> chosen_of(const selection::Explanation& explanation
 
 }  // namespace
 
-SelectionApi::SelectionApi(const Sources& sources, Options options)
+SelectionApi::SelectionApi(const Deps& sources, Options options)
     : sources_(sources),
       options_(std::move(options)),
       instance_("router-" + to_hex(static_cast<std::uint64_t>(
@@ -143,10 +143,10 @@ http::Response SelectionApi::served(const http::Request& request) const {
   }
   // The reason of /readyz may be longer than a frontend accepts.
   if (not_ready.size() > selection_json::kReasonBytesMax) not_ready = "see its /readyz?verbose";
-  selection_json::Told told{.identity = options_.identity,
-                            .served = *sources_.served(),
-                            .not_ready = not_ready,
-                            .stale = sources_.stale ? sources_.stale() : std::string()};
+  selection_json::WorkersReport told{.identity = options_.identity,
+                                     .served = *sources_.served(),
+                                     .not_ready = not_ready,
+                                     .stale = sources_.stale ? sources_.stale() : std::string()};
   if (sources_.known) told.known = sources_.known();
   std::string body = selection_json::write_told(told);
   // Frontends poll this answer every second. The tag saves most of the bodies.
@@ -157,20 +157,20 @@ http::Response SelectionApi::served(const http::Request& request) const {
   return response;
 }
 
-Task<SelectionApi::Read> SelectionApi::read(const http::Request& request) const {
-  auto work = [&]() -> Result<Read> {
+Task<SelectionApi::ReadAsk> SelectionApi::read(const http::Request& request) const {
+  auto work = [&]() -> Result<ReadAsk> {
     HeldBytes memory = memory_for(request.body);
     auto ask = selection_json::read_ask(request.body, &memory);
-    if (!ask.ok()) return Read{.ask = {}, .refusal = refused(ask.error())};
+    if (!ask.ok()) return ReadAsk{.ask = {}, .refusal = refused(ask.error())};
     auto refusal = complete(*ask);
-    return Read{.ask = std::move(*ask), .refusal = std::move(refusal)};
+    return ReadAsk{.ask = std::move(*ask), .refusal = std::move(refusal)};
   };
   // A long question is read on a compute thread. It would delay other requests.
   auto read = co_await offload(sources_.pool, request.body.size(), {}, std::move(work));
   co_return std::move(*read);
 }
 
-std::optional<http::Response> SelectionApi::complete(Ask& ask) const {
+std::optional<http::Response> SelectionApi::complete(SelectionAsk& ask) const {
   const auto block_size = fleet::served_by(*sources_.fleet.snapshot()).block_size;
   selection::Inquiry& inquiry = ask.inquiry;
   if (ask.tokens) {
@@ -207,7 +207,7 @@ std::optional<http::Response> SelectionApi::complete(Ask& ask) const {
   return std::nullopt;
 }
 
-std::optional<http::Response> SelectionApi::name(Ask& ask) {
+std::optional<http::Response> SelectionApi::name(SelectionAsk& ask) {
   if (ask.reservation) return std::nullopt;
   if (!ask.lease) {
     return refused(client_error(ErrorCode::InvalidArgument,
@@ -233,7 +233,7 @@ Task<http::Response> SelectionApi::select(const http::Request& request, bool res
   co_return json_response(200, selection_json::write_selection(*chosen, std::nullopt));
 }
 
-Task<http::Response> SelectionApi::reserve(Ask ask) {
+Task<http::Response> SelectionApi::reserve(SelectionAsk ask) {
   const leases::Name& reserved = *ask.reservation;
   {
     // A repeated question gets the same answer and reserves nothing new.

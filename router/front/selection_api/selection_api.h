@@ -47,7 +47,7 @@ namespace sightline::selection_api {
 class SelectionApi {
  public:
   // All must live longer.
-  struct Sources {
+  struct Deps {
     // Its compute threads read long questions.
     IoPool& pool;
     selection::Selector& selector;
@@ -64,10 +64,11 @@ class SelectionApi {
     // Returns Unavailable with the reason while frontends should prefer another router. GET /served
     // reports it. Empty: always ready. Called on any I/O thread.
     std::function<Result<Done>()> ready = {};
-    // Returns `selection_json::Told::stale`, at most kReasonBytesMax. Empty: always fresh. Called
-    // on any I/O thread.
+    // Returns `selection_json::WorkersReport::stale`, at most kReasonBytesMax. Empty: always fresh.
+    // Called on any I/O thread.
     std::function<std::string()> stale = {};
-    // Returns `selection_json::Told::known`. Empty: it is not reported. Called on any I/O thread.
+    // Returns `selection_json::WorkersReport::known`. Empty: it is not reported. Called on any I/O
+    // thread.
     std::function<std::uint32_t()> known = {};
     // Counts the memory of bodies while they are read. Null: it is not counted.
     ByteBudget* memory = nullptr;
@@ -83,7 +84,7 @@ class SelectionApi {
     // caller asked or held them there before. Called on any I/O thread. It may be empty.
     std::function<void(const std::vector<leases::Name>&)> on_taken;
   };
-  SelectionApi(const Sources& sources, Options options);
+  SelectionApi(const Deps& sources, Options options);
   // Ends all reservations.
   ~SelectionApi();
   SelectionApi(const SelectionApi&) = delete;
@@ -119,7 +120,7 @@ class SelectionApi {
   void count(const http::Response& response) const;
   Task<http::Response> dispatch(const http::Request& request);
   Task<http::Response> select(const http::Request& request, bool reserves);
-  Task<http::Response> reserve(selection_json::Ask ask);
+  Task<http::Response> reserve(selection_json::SelectionAsk ask);
   Task<http::Response> overlaps(const http::Request& request, bool explains);
   // Answers paths below /reservations/.
   http::Response reservation(const http::Request& request, std::string_view rest);
@@ -129,17 +130,17 @@ class SelectionApi {
   [[nodiscard]] http::Response served(const http::Request& request) const;
   // The body as an ask with keys, made by the caller or here. `refusal` is the answer if the ask
   // cannot be decided here.
-  struct Read {
-    selection_json::Ask ask;
+  struct ReadAsk {
+    selection_json::SelectionAsk ask;
     std::optional<http::Response> refusal;
   };
-  Task<Read> read(const http::Request& request) const;
+  Task<ReadAsk> read(const http::Request& request) const;
   [[nodiscard]] HeldBytes memory_for(const std::string& body) const {
     return HeldBytes(sources_.memory, claim_of(body.size()));
   }
-  std::optional<http::Response> complete(selection_json::Ask& ask) const;
+  std::optional<http::Response> complete(selection_json::SelectionAsk& ask) const;
   // Gives a reservation a name, if the caller did not. Returns an answer if it then has no end.
-  std::optional<http::Response> name(selection_json::Ask& ask);
+  std::optional<http::Response> name(selection_json::SelectionAsk& ask);
   bool first_token(const leases::Name& name);
   void release(const leases::Name& name, const selection::Ending& ending);
   // Reserves the load of an instance's reservation that this router does not have. Returns false if
@@ -147,7 +148,7 @@ class SelectionApi {
   bool adopt(const leases::Name& name, const selection::Adoption& work);
   void end(const Ended& leases, const selection::Ending& ending, std::string_view why);
 
-  const Sources sources_;
+  const Deps sources_;
   const Options options_;
   // The instance of the names given here.
   const std::string instance_;

@@ -11,7 +11,7 @@
 
 #include "common/base/bytes.h"
 
-#include "router/front/selection_json/fields.h"
+#include "router/front/selection_json/json_fields.h"
 #include "router/front/selection_json/limits.h"
 #include "router/openai/error_body.h"
 

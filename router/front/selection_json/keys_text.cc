@@ -7,7 +7,7 @@
 
 #include "common/base/bytes.h"
 
-#include "router/prompt/media/base64.h"
+#include "router/prompt/media/base64_bytes.h"
 
 namespace sightline::selection_json {
 namespace {

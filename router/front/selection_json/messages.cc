@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "router/front/selection_json/fields.h"
+#include "router/front/selection_json/json_fields.h"
 #include "router/front/selection_json/keys_text.h"
 
 namespace sightline::selection_json {
@@ -45,7 +45,7 @@ std::optional<contract::EngineFamily> family_named(std::string_view name) {
   return std::nullopt;
 }
 
-void read_tokens(Fields& fields, Ask& ask) {
+void read_tokens(Fields& fields, SelectionAsk& ask) {
   const auto ids = fields.list("token_ids", kTokensMax);
   if (!ids) return;
   TokenPrompt& prompt = ask.tokens.emplace();
@@ -101,7 +101,7 @@ void read_images(Fields& fields, std::vector<selection::TokenSpan>& images) {
   }
 }
 
-void read_inquiry(Fields& fields, Ask& ask) {
+void read_inquiry(Fields& fields, SelectionAsk& ask) {
   selection::Inquiry& inquiry = ask.inquiry;
   read_tokens(fields, ask);
   if (const auto text = fields.find("keys")) {
@@ -229,7 +229,7 @@ Result<selection::Explanation::Entry> read_entry(json::Value value) {
 
 }  // namespace
 
-std::string write_ask(const Ask& ask) {
+std::string write_ask(const SelectionAsk& ask) {
   const selection::Inquiry& inquiry = ask.inquiry;
   std::string out =
       R"({"identity":)" + quoted(ask.identity) + R"(,"keys":")" + write_keys(*inquiry.keys) +
@@ -252,10 +252,10 @@ std::string write_ask(const Ask& ask) {
   return out + "}";
 }
 
-Result<Ask> read_ask(std::string body, HeldBytes* memory) {
+Result<SelectionAsk> read_ask(std::string body, HeldBytes* memory) {
   const json::Document document = SL_TRY(parse_object(std::move(body), memory));
   Fields fields(document.root());
-  Ask ask;
+  SelectionAsk ask;
   read_inquiry(fields, ask);
   ask.identity = fields.text("identity", kNameBytesMax).value_or("");
   if (const auto text = fields.text("reservation", kNameBytesMax)) {

@@ -34,7 +34,7 @@ struct TokenPrompt {
 };
 
 // The body of /select, /select_and_reserve and /overlap_scores.
-struct Ask {
+struct SelectionAsk {
   // With `tokens`, the router computes the keys and the job, except job.prompt_tokens.
   selection::Inquiry inquiry;
   std::optional<TokenPrompt> tokens;
@@ -48,8 +48,8 @@ struct Ask {
 // write_ask() writes the keys of the inquiry and never `tokens`. The body of read_ask() is counted
 // in
 // `memory`, if it is not null.
-std::string write_ask(const Ask& ask);
-Result<Ask> read_ask(std::string body, HeldBytes* memory = nullptr);
+std::string write_ask(const SelectionAsk& ask);
+Result<SelectionAsk> read_ask(std::string body, HeldBytes* memory = nullptr);
 
 // Returns a selection, with the name of its reservation if it has one.
 std::string write_selection(const selection::Selection& selection,

@@ -9,7 +9,7 @@
 
 #include "router/front/leases/lease_book.h"
 #include "router/front/selection_json/endings.h"
-#include "router/front/selection_json/fields.h"
+#include "router/front/selection_json/json_fields.h"
 
 namespace sightline::selection_json {
 namespace {
@@ -20,7 +20,7 @@ std::string name_members(std::uint64_t number, std::uint32_t attempt) {
   return R"("number":)" + std::to_string(number) + R"(,"attempt":)" + std::to_string(attempt);
 }
 
-std::string held_json(const Held& held) {
+std::string held_json(const OpenReservation& held) {
   std::string out = "{" + name_members(held.number, held.attempt);
   if (!held.is_booked) return out + "}";
   const selection::Adoption& work = held.work;
@@ -40,9 +40,9 @@ std::string needed_instance(Fields& fields) {
   return instance;
 }
 
-Result<Held> read_held(json::Value value) {
+Result<OpenReservation> read_held(json::Value value) {
   Fields fields(value, "open");
-  Held held;
+  OpenReservation held;
   held.number = fields.number("number", kNumberMax);
   held.attempt = static_cast<std::uint32_t>(fields.number("attempt", kNumber32Max));
   // An open question has no worker yet.
@@ -80,7 +80,8 @@ std::string write_renewal(const Renewal& renewal) {
   std::string out = R"({"instance":)" + json::to_quoted(renewal.instance) + R"(,"from":)" +
                     std::to_string(renewal.from) + R"(,"up_to":)" + std::to_string(renewal.up_to) +
                     R"(,"open":[)";
-  for (const Held& held : renewal.open) out += (out.back() == '[' ? "" : ",") + held_json(held);
+  for (const OpenReservation& held : renewal.open)
+    out += (out.back() == '[' ? "" : ",") + held_json(held);
   return out + "]}";
 }
 
@@ -95,7 +96,7 @@ Result<Renewal> read_renewal(std::string body, HeldBytes* memory) {
   if (!open) fields.refuse("open", "is missing");
   SL_TRY(fields.check());
   for (const json::Value value : *open) {
-    Held held = SL_TRY(read_held(value));
+    OpenReservation held = SL_TRY(read_held(value));
     // The order makes sure that each number occurs once.
     const bool is_next = renewal.open.empty() || held.number > renewal.open.back().number;
     if (!is_next || held.number < renewal.from || held.number > renewal.up_to) {

@@ -17,7 +17,7 @@
 namespace sightline::selection_json {
 
 // A reservation that goes on.
-struct Held {
+struct OpenReservation {
   std::uint64_t number = 0;
   std::uint32_t attempt = 0;
   // False for an open question. The list neither ends it nor reserves it.
@@ -32,7 +32,7 @@ struct Renewal {
   std::uint64_t from = 0;
   std::uint64_t up_to = 0;
   // In ascending order, each number once.
-  std::vector<Held> open;
+  std::vector<OpenReservation> open;
 };
 // The body is counted in `memory`, if it is not null. read_renewal() refuses numbers outside of
 // `from` to

@@ -50,10 +50,10 @@ void collect(const Block& block, const Statement* macro, Findings& findings) {
     for (const auto& parameter : statement.parameters) {
       if (parameter.value != nullptr) collect(*parameter.value, findings);
     }
-    const Statement* around = is_macro ? &statement : macro;
-    collect(statement.body, around, findings);
-    collect(statement.branches, around, findings);
-    collect(statement.otherwise, around, findings);
+    const Statement* deps = is_macro ? &statement : macro;
+    collect(statement.body, deps, findings);
+    collect(statement.branches, deps, findings);
+    collect(statement.otherwise, deps, findings);
   }
 }
 

@@ -15,7 +15,7 @@
 namespace sightline::image {
 
 // The size of an image after orientation, in pixels. With a doubt, which is a static text, the
-// image counts as Unknown.
+// image counts as UnknownImage.
 struct Measured {
   std::uint64_t width = 0;
   std::uint64_t height = 0;

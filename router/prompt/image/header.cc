@@ -124,7 +124,7 @@ bool is_other_image(ByteView bytes) {
 Header judged(Result<Measured> result, Format format) {
   if (!result.ok()) return std::move(result).error();
   const Measured& size = *result;
-  if (!size.doubt.empty()) return Unknown{size.doubt};
+  if (!size.doubt.empty()) return UnknownImage{size.doubt};
   if (size.width == 0 || size.height == 0) return broken("a side is 0");
   // Each side is compared first. The product of two 32-bit sides then cannot overflow.
   if (size.width > kPixelsMax || size.height > kPixelsMax ||
@@ -134,8 +134,8 @@ Header judged(Result<Measured> result, Format format) {
                             std::to_string(size.height) + " pixels, more than the limit of " +
                             std::to_string(kPixelsMax) + ". Send a smaller one");
   }
-  return Known{format, static_cast<std::uint32_t>(size.width),
-               static_cast<std::uint32_t>(size.height)};
+  return KnownImage{format, static_cast<std::uint32_t>(size.width),
+                    static_cast<std::uint32_t>(size.height)};
 }
 
 }  // namespace
@@ -162,7 +162,8 @@ Header read_header(ByteView encoded) {
   for (const Signature& known : kSignatures) {
     if (starts_with(encoded, known.prefix)) return judged(known.read(encoded), known.format);
   }
-  if (is_other_image(encoded)) return Unknown{"the router does not read the size of this format"};
+  if (is_other_image(encoded))
+    return UnknownImage{"the router does not read the size of this format"};
   return client_error(
       ErrorCode::InvalidArgument,
       "the bytes are not an image in a format that the engine reads. Send JPEG, PNG, "

@@ -8,64 +8,65 @@
 namespace sightline::media {
 namespace {
 
-struct Range {
+struct AddressRange {
   std::array<std::uint8_t, 16> prefix;
   unsigned bits;
 };
 
 // The IANA IPv4 Special-Purpose Address Registry, multicast and the former class E.
-constexpr std::array<Range, 16> kPrivateIpv4{{{{0}, 8},
-                                              {{10}, 8},
-                                              {{100, 64}, 10},
-                                              {{127}, 8},
-                                              {{169, 254}, 16},
-                                              {{172, 16}, 12},
-                                              {{192, 0, 0}, 24},
-                                              {{192, 0, 2}, 24},
-                                              {{192, 31, 196}, 24},
-                                              {{192, 88, 99}, 24},
-                                              {{192, 168}, 16},
-                                              {{198, 18}, 15},
-                                              {{198, 51, 100}, 24},
-                                              {{203, 0, 113}, 24},
-                                              {{224}, 4},
-                                              {{240}, 4}}};
+constexpr std::array<AddressRange, 16> kPrivateIpv4{{{{0}, 8},
+                                                     {{10}, 8},
+                                                     {{100, 64}, 10},
+                                                     {{127}, 8},
+                                                     {{169, 254}, 16},
+                                                     {{172, 16}, 12},
+                                                     {{192, 0, 0}, 24},
+                                                     {{192, 0, 2}, 24},
+                                                     {{192, 31, 196}, 24},
+                                                     {{192, 88, 99}, 24},
+                                                     {{192, 168}, 16},
+                                                     {{198, 18}, 15},
+                                                     {{198, 51, 100}, 24},
+                                                     {{203, 0, 113}, 24},
+                                                     {{224}, 4},
+                                                     {{240}, 4}}};
 
 // Addresses that clouds document. 169.254.169.254 exists in nearly all clouds. AWS uses its
 // neighbours for time, names and the credentials of containers and pods. The others belong to
 // Tencent, Scaleway, Alibaba, Azure, Oracle and Equinix.
-constexpr std::array<Range, 8> kMetadataIpv4{{{{169, 254, 169}, 24},
-                                              {{169, 254, 170}, 24},
-                                              {{169, 254, 0, 23}, 32},
-                                              {{169, 254, 42, 42}, 32},
-                                              {{100, 100, 100, 200}, 32},
-                                              {{168, 63, 129, 16}, 32},
-                                              {{192, 0, 0, 192}, 32},
-                                              {{192, 80, 8, 124}, 32}}};
+constexpr std::array<AddressRange, 8> kMetadataIpv4{{{{169, 254, 169}, 24},
+                                                     {{169, 254, 170}, 24},
+                                                     {{169, 254, 0, 23}, 32},
+                                                     {{169, 254, 42, 42}, 32},
+                                                     {{100, 100, 100, 200}, 32},
+                                                     {{168, 63, 129, 16}, 32},
+                                                     {{192, 0, 0, 192}, 32},
+                                                     {{192, 80, 8, 124}, 32}}};
 
 // The IANA IPv6 Special-Purpose Address Registry within 2000::/3. All addresses outside of 2000::/3
 // are private.
-constexpr std::array<Range, 4> kPrivateIpv6{{{{0x20, 0x01, 0x00}, 23},  // protocol assignments
-                                             {{0x20, 0x01, 0x0d, 0xb8}, 32},  // documentation
-                                             {{0x3f, 0xff, 0x00}, 20},        // documentation
-                                             {{0x3f, 0xfe}, 16}}};            // former 6bone
+constexpr std::array<AddressRange, 4> kPrivateIpv6{
+    {{{0x20, 0x01, 0x00}, 23},        // protocol assignments
+     {{0x20, 0x01, 0x0d, 0xb8}, 32},  // documentation
+     {{0x3f, 0xff, 0x00}, 20},        // documentation
+     {{0x3f, 0xfe}, 16}}};            // former 6bone
 
 // AWS (fd00:ec2::/32), Google (fd20:ce::254), Scaleway (fd00:42::42) and OpenStack
 // (fe80::a9fe:a9fe).
-constexpr std::array<Range, 4> kMetadataIpv6{
+constexpr std::array<AddressRange, 4> kMetadataIpv6{
     {{{0xfd, 0x00, 0x0e, 0xc2}, 32},
      {{0xfd, 0x20, 0x00, 0xce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54}, 128},
      {{0xfd, 0x00, 0x00, 0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x42}, 128},
      {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xa9, 0xfe, 0xa9, 0xfe}, 128}}};
 
 // Ranges of IPv6 addresses that contain an IPv4 address.
-constexpr Range kMapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96};
-constexpr Range kNat64{{0x00, 0x64, 0xff, 0x9b}, 96};
-constexpr Range kLocalNat64{{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48};
-constexpr Range kTeredo{{0x20, 0x01, 0x00, 0x00}, 32};
-constexpr Range k6to4{{0x20, 0x02}, 16};
+constexpr AddressRange kMapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96};
+constexpr AddressRange kNat64{{0x00, 0x64, 0xff, 0x9b}, 96};
+constexpr AddressRange kLocalNat64{{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48};
+constexpr AddressRange kTeredo{{0x20, 0x01, 0x00, 0x00}, 32};
+constexpr AddressRange k6to4{{0x20, 0x02}, 16};
 
-bool is_within(ByteView address, const Range& range) {
+bool is_within(ByteView address, const AddressRange& range) {
   for (unsigned bit = 0; bit < range.bits; bit += 8) {
     const unsigned left = range.bits - bit;
     const auto mask = static_cast<std::uint8_t>(left >= 8 ? 0xFFU : 0xFFU << (8 - left));
@@ -75,9 +76,9 @@ bool is_within(ByteView address, const Range& range) {
 }
 
 template <std::size_t Count>
-bool is_within_any(ByteView address, const std::array<Range, Count>& ranges) {
+bool is_within_any(ByteView address, const std::array<AddressRange, Count>& ranges) {
   return std::any_of(ranges.begin(), ranges.end(),
-                     [address](const Range& range) { return is_within(address, range); });
+                     [address](const AddressRange& range) { return is_within(address, range); });
 }
 
 // Metadata comes first, because most of its addresses lie in private ranges.

@@ -72,8 +72,8 @@ struct Rendered {
 // families. The n-th placeholder of a modality belongs to the n-th item of that modality.
 //
 // If the user's text contains placeholders, their number differs from the number of items. The
-// result is then Mismatch. No model here has a placeholder for audio, and therefore audio items
-// give Mismatch as well.
+// result is then Mismatch. Models here have no audio placeholder, and therefore audio items give
+// Mismatch as well.
 //
 // Takes time linear in the expanded prompt. Error: TooLarge, blamed on the client, if the expansion
 // exceeds tokens_max.

@@ -43,14 +43,15 @@ struct Section {
 };
 
 // The name of an integer field and the values that it may have.
-struct Range {
+struct AllowedValues {
   std::string_view field;
   std::uint64_t min = 0;
   std::uint64_t max = 0;
 };
 
 // Reads an optional integer field, and checks its range.
-Result<std::optional<std::uint64_t>> read_integer(const Section& section, const Range& range) {
+Result<std::optional<std::uint64_t>> read_integer(const Section& section,
+                                                  const AllowedValues& range) {
   const auto value = member(section.object, range.field);
   if (!value) return std::optional<std::uint64_t>{};
   const auto number = value->integer();

@@ -11,7 +11,7 @@
 #include <asio/this_coro.hpp>
 
 #include "router/prompt/image/header.h"
-#include "router/prompt/media/base64.h"
+#include "router/prompt/media/base64_bytes.h"
 #include "router/prompt/media/image_source.h"
 #include "router/prompt/media/media_id.h"
 #include "router/prompt/model/image_tokens.h"
@@ -89,7 +89,7 @@ Result<ByteView> inline_bytes(const media::InlineImage& image, const MediaRules&
 Result<Done> measure(ByteView bytes, const model::ModelProfile& profile, ResolvedMedia& item) {
   const image::Header header = image::read_header(bytes);
   if (const auto* error = std::get_if<Error>(&header)) return *error;
-  const auto* known = std::get_if<image::Known>(&header);
+  const auto* known = std::get_if<image::KnownImage>(&header);
   if (known == nullptr) {
     item.outcome = "unknown";
     return Done{};

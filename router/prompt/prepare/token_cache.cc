@@ -43,13 +43,13 @@ TokenCache::~TokenCache() { give_back(std::numeric_limits<std::size_t>::max()); 
 
 std::uint64_t TokenCache::bytes_of(std::size_t ids) { return kEntryBytes + ids * sizeof(TokenId); }
 
-TokenCache::Key TokenCache::key_of(std::string_view piece) const {
+TokenCache::PieceKey TokenCache::key_of(std::string_view piece) const {
   const XXH128_hash_t hash = XXH3_128bits_withSecret(
       piece.data(), piece.size(), options_.secret.data(), options_.secret.size());
   return {hash.low64, hash.high64, piece.size()};
 }
 
-std::optional<TokenCache::Ids> TokenCache::Shard::find(const Key& key,
+std::optional<TokenCache::Ids> TokenCache::Shard::find(const PieceKey& key,
                                                        std::uint64_t used_bytes_max) {
   const MutexLock lock(mutex);
   const auto found = entries.find(key);
@@ -107,7 +107,7 @@ std::size_t TokenCache::forget(const Entries& evicted) {
   return bytes;
 }
 
-void TokenCache::add(const Key& key, std::span<const TokenId> ids) {
+void TokenCache::add(const PieceKey& key, std::span<const TokenId> ids) {
   const std::uint64_t bytes = bytes_of(ids.size());
   Shard& shard = shards_[key.high % kShards];
   // The budget is shared with other users of memory. The cache replaces its own entries before it
@@ -146,7 +146,7 @@ bool TokenCache::encode_piece(const tokenizer::Piece& piece, std::uint64_t& room
     tokenizer_.encode_piece(piece, out);
     return false;
   }
-  const Key key = key_of(piece.text);
+  const PieceKey key = key_of(piece.text);
   const std::uint64_t used_bytes_max = options_.bytes_max / kShards / 4 * 3;
   if (const auto known = shards_[key.high % kShards].find(key, used_bytes_max)) {
     out.insert(out.end(), known->view().begin(), known->view().end());

@@ -77,14 +77,14 @@ class TokenCache {
 
  private:
   // The name of a piece: its hash and its length.
-  struct Key {
+  struct PieceKey {
     std::uint64_t low = 0;
     std::uint64_t high = 0;
     std::size_t size_bytes = 0;
-    friend bool operator==(const Key&, const Key&) = default;
+    friend bool operator==(const PieceKey&, const PieceKey&) = default;
   };
   struct KeyHash {
-    std::size_t operator()(const Key& key) const { return key.low; }
+    std::size_t operator()(const PieceKey& key) const { return key.low; }
   };
   struct Ids {
     std::shared_ptr<const TokenId[]> ids;
@@ -92,7 +92,7 @@ class TokenCache {
     [[nodiscard]] std::span<const TokenId> view() const { return {ids.get(), count}; }
   };
   struct Entry {
-    Key key;
+    PieceKey key;
     Ids ids;
     // True if the entry is in the list `used`.
     bool was_used = false;
@@ -104,7 +104,7 @@ class TokenCache {
   struct alignas(64) Shard {
     // Held for memory work only.
     Mutex mutex;
-    std::unordered_map<Key, Entries::iterator, KeyHash> entries SL_GUARDED_BY(mutex);
+    std::unordered_map<PieceKey, Entries::iterator, KeyHash> entries SL_GUARDED_BY(mutex);
     // Entries that were not requested after their insertion.
     Entries fresh SL_GUARDED_BY(mutex);
     // Entries that were requested again.
@@ -115,7 +115,7 @@ class TokenCache {
 
     // Looks a key up. A hit moves its entry to the front of `used`. Entries that exceed
     // used_bytes_max move back to `fresh`.
-    [[nodiscard]] std::optional<Ids> find(const Key& key, std::uint64_t used_bytes_max);
+    [[nodiscard]] std::optional<Ids> find(const PieceKey& key, std::uint64_t used_bytes_max);
     // Moves the entry into the shard, unless it has the key already. Returns the evicted entries.
     Entries insert(Entries& entry, std::uint64_t bytes_max);
     // Removes entries of this many bytes, or all entries, and returns them.
@@ -125,8 +125,8 @@ class TokenCache {
   static constexpr std::size_t kShards = 16;
 
   static std::uint64_t bytes_of(std::size_t ids);
-  [[nodiscard]] Key key_of(std::string_view piece) const;
-  void add(const Key& key, std::span<const TokenId> ids);
+  [[nodiscard]] PieceKey key_of(std::string_view piece) const;
+  void add(const PieceKey& key, std::span<const TokenId> ids);
   // Counts the removed entries in metrics and budget. Returns their bytes.
   std::size_t forget(const Entries& evicted);
   // Appends the ids of a piece, from the cache if possible. Returns true for a hit. room_bytes is

@@ -26,9 +26,9 @@ struct Character {
 };
 
 // Reads the classes of characters and collects their NFC bits.
-class Reader {
+class CharacterReader {
  public:
-  Reader(std::string_view text, const std::uint8_t* table) : text_(text), table_(table) {}
+  CharacterReader(std::string_view text, const std::uint8_t* table) : text_(text), table_(table) {}
 
   Character at(std::size_t offset) {
     if (offset >= text_.size()) return {CharClass::Other, false, 0, offset};
@@ -65,7 +65,7 @@ char folded(const Character& c) {
 }
 
 // Returns the end of 's 't 're 've 'm 'll 'd, or 0. The apostrophe is before `offset`.
-std::size_t contraction_end(Reader& reader, std::size_t offset) {
+std::size_t contraction_end(CharacterReader& reader, std::size_t offset) {
   const Character first = reader.at(offset);
   if (!first.exists) return 0;
   const char a = folded(first);
@@ -77,7 +77,7 @@ std::size_t contraction_end(Reader& reader, std::size_t offset) {
 }
 
 // Matches \s*[\r\n]+ | \s+(?!\S) | \s+ at `begin`, where white space starts.
-std::size_t white_space_end(Reader& reader, std::size_t begin) {
+std::size_t white_space_end(CharacterReader& reader, std::size_t begin) {
   std::size_t newline_end = 0;
   std::size_t last_begin = begin;
   std::size_t end = begin;
@@ -96,7 +96,7 @@ std::size_t white_space_end(Reader& reader, std::size_t begin) {
 }
 
 // Matches the alternatives of kQwenPattern in their order, at any character.
-std::size_t word_end_at(Reader& reader, std::size_t begin) {
+std::size_t word_end_at(CharacterReader& reader, std::size_t begin) {
   const Character first = reader.at(begin);
   if (first.char_class == CharClass::Letter) return reader.run_end(first.end, CharClass::Letter);
   if (first.char_class == CharClass::Number) return first.end;
@@ -271,7 +271,7 @@ Scanner::Scanner(std::string_view text) : text_(text), table_(char_table()) {
 }
 
 std::size_t Scanner::word_end(std::size_t begin) {
-  Reader reader(text_, table_);
+  CharacterReader reader(text_, table_);
   const std::size_t end = word_end_at(reader, begin);
   nfc_suspect_ = nfc_suspect_ || reader.nfc_suspect();
   return end;

@@ -18,14 +18,14 @@
 namespace sightline::tokenizer {
 namespace {
 
-struct Range {
+struct ClassRange {
   std::uint32_t first;
   std::uint32_t last;
   CharClass char_class;
 };
 
 // Letters and numbers that are new in Unicode 15.1 and 16.0. ICU 72 knows only Unicode 15.0.
-constexpr Range kUnicode16[] = {
+constexpr ClassRange kUnicode16[] = {
     {0x1C89, 0x1C8A, CharClass::Letter},   {0xA7CB, 0xA7CD, CharClass::Letter},
     {0xA7DA, 0xA7DC, CharClass::Letter},   {0x105C0, 0x105F3, CharClass::Letter},
     {0x10D40, 0x10D49, CharClass::Number}, {0x10D4A, 0x10D65, CharClass::Letter},
@@ -96,7 +96,7 @@ std::vector<std::uint8_t> build_table() {
     // No character below U+0300 changes or joins in NFC.
     if (c >= 0x300) table[index] = static_cast<std::uint8_t>(table[index] | nfc_bits_of(c));
   }
-  for (const Range& range : kUnicode16) {
+  for (const ClassRange& range : kUnicode16) {
     for (std::uint32_t c = range.first; c <= range.last; ++c) {
       table[c] = static_cast<std::uint8_t>((table[c] & ~kClassMask) |
                                            static_cast<std::uint8_t>(range.char_class));

@@ -30,13 +30,13 @@ struct WorkerSum {
 
 // A counter of a stream. The label follows the worker's label, or is the only one if the metric has
 // no worker.
-struct Count {
+struct StreamCount {
   const MetricSpec* metric;
   std::string_view label;
   std::uint64_t total;
 };
 
-std::vector<Count> counts_of(const StreamView& stream) {
+std::vector<StreamCount> counts_of(const StreamView& stream) {
   const publisher::PublisherStatistics& s = stream.statistics;
   return {{&contract::kAgentEpochsTotal, {}, s.epochs},
           {&contract::kAgentFramesTotal, {}, s.frames},
@@ -63,7 +63,7 @@ bool has_worker(const MetricSpec& metric) { return metric.labels[0] == contract:
 
 void AgentMetrics::advance(Totals& totals, const StreamView& stream) {
   const std::string& worker = stream.name.worker;
-  for (const Count& count : counts_of(stream)) {
+  for (const StreamCount& count : counts_of(stream)) {
     std::uint64_t& last = totals[{count.metric->name, count.label}];
     if (count.total < last) last = 0;  // another stream of this name began meanwhile
     const auto more = static_cast<double>(count.total - std::exchange(last, count.total));

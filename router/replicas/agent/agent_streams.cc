@@ -19,7 +19,7 @@
 #include "common/runtime/worker_thread.h"
 
 #include "router/replicas/agent/agent_metrics.h"
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 
 namespace sightline::agent {
 namespace {
@@ -31,20 +31,20 @@ constexpr nats::Inbox::Limits kInboxLimits{.messages_max = 16'384, .bytes_max = 
 constexpr int kAsksPerTurn = 256;
 
 // Why a request is dropped before a stream sees it.
-enum class Unheard : std::uint8_t { TooLarge, TooShort, OtherVersion, WrongTag, Malformed };
+enum class DropReason : std::uint8_t { TooLarge, TooShort, OtherVersion, WrongTag, Malformed };
 constexpr std::array<std::string_view, 5> kUnheardNames = {
     "too-large", "too-short", "other-version", "wrong-tag", "malformed"};
 
-Unheard unheard_by(envelope::Refusal refusal) {
+DropReason unheard_by(envelope::Refusal refusal) {
   switch (refusal) {
     case envelope::Refusal::TooShort:
-      return Unheard::TooShort;
+      return DropReason::TooShort;
     case envelope::Refusal::OtherVersion:
-      return Unheard::OtherVersion;
+      return DropReason::OtherVersion;
     case envelope::Refusal::WrongTag:
       break;
   }
-  return Unheard::WrongTag;
+  return DropReason::WrongTag;
 }
 
 using Name = std::pair<std::string, std::uint32_t>;
@@ -89,8 +89,8 @@ class NoSink final : public operations::OperationSink {
 }  // namespace
 
 struct AgentStreams::State {
-  State(Options given, Wishes wished, const Around& with)
-      : options(std::move(given)), wishes(std::move(wished)), around(with), metrics(with.metrics) {
+  State(Options given, Wishes wished, const Deps& with)
+      : options(std::move(given)), wishes(std::move(wished)), deps(with), metrics(with.metrics) {
     for (std::size_t i = 0; i < kUnheardNames.size(); ++i) {
       unheard[i] = with.metrics.counter(contract::kAgentAsksRefusedTotal, {kUnheardNames[i]});
     }
@@ -111,7 +111,7 @@ struct AgentStreams::State {
 
   const Options options;
   const Wishes wishes;
-  const Around around;
+  const Deps deps;
   AgentMetrics metrics;
   std::array<runtime::Counter, kUnheardNames.size()> unheard;
   const std::shared_ptr<nats::Inbox> inbox = std::make_shared<nats::Inbox>(kInboxLimits);
@@ -140,9 +140,9 @@ std::shared_ptr<Entry> AgentStreams::State::entry_of(const frames::StreamName& n
   if (entry) return entry;
   entry = std::make_shared<Entry>();
   entry->name = name;
-  entry->events = around.subjects.events(name.worker, name.rank);
-  entry->asks = around.subjects.asks(name.worker, name.rank);
-  RankStream::Setup setup;
+  entry->events = deps.subjects.events(name.worker, name.rank);
+  entry->asks = deps.subjects.asks(name.worker, name.rank);
+  RankStream::Deps setup;
   setup.name = name;
   // The number is of this stream alone. When it ends, routers reject the number, but a stream of
   // the same name may begin later.
@@ -154,12 +154,12 @@ std::shared_ptr<Entry> AgentStreams::State::entry_of(const frames::StreamName& n
     // The thread would wake later than this stream needs.
     if (due < planned.load()) inbox->wake();
   };
-  entry->stream = std::make_unique<RankStream>(std::move(setup), around.clock);
+  entry->stream = std::make_unique<RankStream>(std::move(setup), deps.clock);
   if (payload_max >= publisher::kPayloadBytesMin) entry->stream->limit_payload(payload_max);
   ++changes;
   // Subscribed under the mutex, as look_around() unsubscribes. So the last call belongs to the
   // present stream.
-  around.control.subscribe(entry->asks, inbox);
+  deps.control.subscribe(entry->asks, inbox);
   return entry;
 }
 
@@ -169,7 +169,7 @@ void AgentStreams::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) run_step([this] { turn(); });
   renew_present();
   for (const auto& [subject, entry] : present) {
-    around.control.unsubscribe(entry->asks, inbox);
+    deps.control.unsubscribe(entry->asks, inbox);
     say_bye(*entry);
   }
 }
@@ -177,7 +177,7 @@ void AgentStreams::State::run(const std::stop_token& stop) {
 void AgentStreams::State::turn() {
   renew_present();
   hear_some(plan());
-  const Instant now = around.clock.now();
+  const Instant now = deps.clock.now();
   if (now >= next_look) look_around(now);
   for (const auto& [subject, entry] : present) {
     if (entry->stream->due() <= now) serve(*entry, now);
@@ -215,18 +215,18 @@ void AgentStreams::State::hear_some(Instant until) {
 }
 
 void AgentStreams::State::hear(const nats::Message& message) {
-  const auto refuse = [this](Unheard why) { unheard[static_cast<std::size_t>(why)].add(); };
+  const auto refuse = [this](DropReason why) { unheard[static_cast<std::size_t>(why)].add(); };
   const auto found = present.find(message.subject);
   if (found == present.end()) return;  // the stream has ended
   // The size is checked before the hash is computed.
-  if (message.payload.size() > kAskBytesMax) return refuse(Unheard::TooLarge);
-  const auto opened = around.sealer.open(message.subject, message.payload, envelope::kAskVersion);
+  if (message.payload.size() > kAskBytesMax) return refuse(DropReason::TooLarge);
+  const auto opened = deps.sealer.open(message.subject, message.payload, envelope::kAskVersion);
   if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
     return refuse(unheard_by(*refusal));
   }
   const auto ask = frames::decode(std::get<std::string_view>(opened));
-  if (!ask.ok()) return refuse(Unheard::Malformed);
-  found->second->stream->hear(*ask, around.clock.now());
+  if (!ask.ok()) return refuse(DropReason::Malformed);
+  found->second->stream->hear(*ask, deps.clock.now());
 }
 
 // Creates streams of ranks that are not read yet, so routers receive the reason why there are no
@@ -256,7 +256,7 @@ void AgentStreams::State::look_around(Instant now) {
       }
       ended.push_back(entry);
       // Before another stream of this name can be opened, which must receive its requests.
-      around.control.unsubscribe(entry->asks, inbox);
+      deps.control.unsubscribe(entry->asks, inbox);
       return true;
     });
     if (!ended.empty()) ++changes;
@@ -271,9 +271,8 @@ void AgentStreams::State::say_bye(Entry& entry) {
 
 // The two connections may have different servers, so the smaller limit counts.
 void AgentStreams::State::learn_limit() {
-  if (!around.control.connected() || !around.events.connected()) return;
-  const std::size_t server_max =
-      std::min(around.control.payload_max(), around.events.payload_max());
+  if (!deps.control.connected() || !deps.events.connected()) return;
+  const std::size_t server_max = std::min(deps.control.payload_max(), deps.events.payload_max());
   const std::size_t bytes = server_max - std::min(server_max, envelope::kSealBytes);
   std::vector<std::shared_ptr<Entry>> all;
   {
@@ -300,16 +299,16 @@ void AgentStreams::State::serve(Entry& entry, Instant now) {
 void AgentStreams::State::send(Entry& entry, const publisher::Outgoing& message) {
   // On the other connection, an answer could overtake the frames before it. Routers would then see
   // a gap that does not exist.
-  nats::Connection& connection = message.is_in_order ? around.events : around.control;
+  nats::Connection& connection = message.is_in_order ? deps.events : deps.control;
   const std::string subject =
-      message.reader.empty() ? entry.events : around.subjects.replies(message.reader);
+      message.reader.empty() ? entry.events : deps.subjects.replies(message.reader);
   const bool is_sent = connection.connected() &&
-                       connection.publish(subject, around.sealer.seal(subject, message.payload));
+                       connection.publish(subject, deps.sealer.seal(subject, message.payload));
   if (!is_sent) ++entry.unsent;
 }
 
-AgentStreams::AgentStreams(Options options, Wishes wishes, const Around& around)
-    : state_(std::make_unique<State>(std::move(options), std::move(wishes), around)) {
+AgentStreams::AgentStreams(Options options, Wishes wishes, const Deps& deps)
+    : state_(std::make_unique<State>(std::move(options), std::move(wishes), deps)) {
   State* shared = state_.get();  // the thread ends before the state
   state_->thread.emplace("sl-agent", [shared](const std::stop_token& stop) { shared->run(stop); });
 }
@@ -337,7 +336,7 @@ std::unique_ptr<operations::OperationSink> AgentStreams::make_sink(CacheId cache
   return std::make_unique<FeedSink>(std::move(entry), cache);
 }
 
-void AgentStreams::tell(CacheId cache, const Told& told) {
+void AgentStreams::tell(CacheId cache, const CacheReport& told) {
   std::shared_ptr<Entry> entry;
   {
     const MutexLock lock(state_->mutex);
@@ -377,7 +376,7 @@ Result<Done> AgentStreams::check() const {
   const std::size_t bytes = state_->payload_max;
   if (bytes >= publisher::kPayloadBytesMin) return Done{};
   if (bytes == 0) {
-    return internal_error("not yet connected to NATS: " + state_->around.control.trouble());
+    return internal_error("not yet connected to NATS: " + state_->deps.control.trouble());
   }
   return internal_error("the NATS server accepts messages of at most " +
                         std::to_string(bytes + envelope::kSealBytes) +

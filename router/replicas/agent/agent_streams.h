@@ -18,7 +18,7 @@
 #include "router/cache/operations/operation.h"
 #include "router/replicas/agent/rank_stream.h"
 #include "router/replicas/envelope/envelope.h"
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 #include "router/replicas/publisher/frame_publisher.h"
 
 namespace sightline::agent {
@@ -61,7 +61,7 @@ class AgentStreams {
     std::function<std::vector<WantedStream>()> wanted;
   };
   // The objects that it uses. All outlive it.
-  struct Around {
+  struct Deps {
     // The connection for requests and for replies to them.
     nats::Connection& control;
     // The connection for frames, and for answers that name a position in them.
@@ -73,7 +73,7 @@ class AgentStreams {
   };
 
   // Starts the thread.
-  AgentStreams(Options options, Wishes wishes, const Around& around);
+  AgentStreams(Options options, Wishes wishes, const Deps& deps);
   ~AgentStreams();  // calls stop()
   AgentStreams(const AgentStreams&) = delete;
   AgentStreams& operator=(const AgentStreams&) = delete;
@@ -86,7 +86,7 @@ class AgentStreams {
   // counts for this cache as long as the sink lives. The sink must not outlive this object.
   std::unique_ptr<operations::OperationSink> make_sink(CacheId cache);
   // Sets the facts of a cache. Ignores an unknown one.
-  void tell(CacheId cache, const Told& told);
+  void tell(CacheId cache, const CacheReport& told);
 
   // From now on the streams request that routers send the workers no more requests.
   void drain();

@@ -25,7 +25,7 @@ operations::CacheFacts without_feed(std::string reason) {
 
 }  // namespace
 
-RankStream::RankStream(Setup setup, const Clock& clock)
+RankStream::RankStream(Deps setup, const Clock& clock)
     : name_(setup.name),
       told_due_(std::move(setup.told_due)),
       clock_(clock),
@@ -92,7 +92,7 @@ void RankStream::take(CacheId cache, const CacheName& name,
   publisher_.take(cache_name(name.epoch), operation);
 }
 
-void RankStream::tell(CacheId cache, const Told& told) {
+void RankStream::tell(CacheId cache, const CacheReport& told) {
   {
     const MutexLock lock(mutex_);
     if (feed_ != cache) return;
@@ -149,9 +149,9 @@ std::vector<publisher::Outgoing> RankStream::bye() {
   return publisher_.bye();
 }
 
-RankStream::Turn RankStream::turn(Instant now) {
+RankStream::Actions RankStream::turn(Instant now) {
   const MutexLock lock(mutex_);
-  Turn turn;
+  Actions turn;
   // This comes first: a dump that it completes is ready in the same turn.
   publisher_.step(now);
   turn.outgoing = publisher_.take_ready(now);

@@ -17,7 +17,7 @@
 
 #include "router/cache/operations/facts.h"
 #include "router/cache/operations/operation.h"
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 #include "router/replicas/publisher/frame_publisher.h"
 
 // The agent: the streams of several ranks (router/replicas/publisher). They are between the thread
@@ -25,7 +25,7 @@
 namespace sightline::agent {
 
 // The state of a rank's cache after its events were read.
-struct Told {
+struct CacheReport {
   // CacheName::epoch to which the facts belong.
   std::uint64_t epoch = 0;
   operations::CacheFacts facts;
@@ -59,7 +59,7 @@ struct StreamView {
 class RankStream {
  public:
   // What a stream needs.
-  struct Setup {
+  struct Deps {
     frames::StreamName name;
     frames::Instance agent;
     publisher::PublisherOptions options;
@@ -71,7 +71,7 @@ class RankStream {
     bool is_draining = false;
   };
   // The clock outlives this object.
-  RankStream(Setup setup, const Clock& clock);
+  RankStream(Deps setup, const Clock& clock);
 
   // A feed begins or ends. Each begins a new epoch of the cache.
   void begin_feed(CacheId cache) SL_EXCLUDES(mutex_);
@@ -80,7 +80,7 @@ class RankStream {
   // on the same thread.
   void take(CacheId cache, const operations::CacheName& name,
             const operations::Operation& operation) SL_EXCLUDES(mutex_);
-  void tell(CacheId cache, const Told& told) SL_EXCLUDES(mutex_);
+  void tell(CacheId cache, const CacheReport& told) SL_EXCLUDES(mutex_);
 
   // Sets why there is no feed, as one sentence. Ignored while there is a feed.
   void explain(const std::string& reason) SL_EXCLUDES(mutex_);
@@ -95,7 +95,7 @@ class RankStream {
   std::vector<publisher::Outgoing> bye() SL_EXCLUDES(mutex_);
 
   // What the caller does next.
-  struct Turn {
+  struct Actions {
     std::vector<publisher::Outgoing> outgoing;
     // Requests of routers to pass on.
     std::optional<CacheId> look;
@@ -104,7 +104,7 @@ class RankStream {
     bool has_replay = false;
   };
   // Does the due work, and a step of a dump. Call it when due() has come.
-  Turn turn(Instant now) SL_EXCLUDES(mutex_);
+  Actions turn(Instant now) SL_EXCLUDES(mutex_);
   // When turn() has work. Read without the lock.
   [[nodiscard]] Instant due() const { return due_; }
 
@@ -130,7 +130,7 @@ class RankStream {
   // The feed that counts. Absent: no engine is read.
   std::optional<CacheId> feed_ SL_GUARDED_BY(mutex_);
   std::uint64_t feeds_ SL_GUARDED_BY(mutex_) = 0;  // begun and ended ones
-  Told told_ SL_GUARDED_BY(mutex_);                // last
+  CacheReport told_ SL_GUARDED_BY(mutex_);         // last
   bool draining_ SL_GUARDED_BY(mutex_) = false;
   // The engine was drained and has ended.
   bool drained_engine_ended_ SL_GUARDED_BY(mutex_) = false;

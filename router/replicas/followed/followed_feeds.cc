@@ -17,7 +17,7 @@ constexpr char kLate[] =
 
 }  // namespace
 
-void FollowedFeeds::State::push(Command command) {
+void FollowedFeeds::State::push(StreamCommand command) {
   {
     const MutexLock lock(mutex);
     commands.push_back(std::move(command));
@@ -31,8 +31,8 @@ bool FollowedFeeds::State::is_wanted(CacheId cache) const {
   return statuses.contains(cache);
 }
 
-FollowedFeeds::FollowedFeeds(FollowedOptions options, const Around& around)
-    : state_(std::make_unique<State>(std::move(options), around)) {
+FollowedFeeds::FollowedFeeds(FollowedOptions options, const Deps& deps)
+    : state_(std::make_unique<State>(std::move(options), deps)) {
   // The state exists before the thread that uses it.
   state_->thread.emplace("sl-replica",
                          [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
@@ -51,7 +51,7 @@ void FollowedFeeds::add(CacheId cache, frames::StreamName stream) {
     SL_CHECK(
         state_->statuses.emplace(cache, FollowedStatus{.cache = cache, .stream = stream}).second);
   }
-  state_->push({.kind = Command::Kind::Follow, .cache = cache, .stream = std::move(stream)});
+  state_->push({.kind = StreamCommand::Kind::Follow, .cache = cache, .stream = std::move(stream)});
 }
 
 void FollowedFeeds::remove(CacheId cache) {
@@ -59,20 +59,22 @@ void FollowedFeeds::remove(CacheId cache) {
     const MutexLock lock(state_->mutex);
     if (state_->statuses.erase(cache) == 0) return;
   }
-  state_->push({.kind = Command::Kind::Forget, .cache = cache});
+  state_->push({.kind = StreamCommand::Kind::Forget, .cache = cache});
 }
 
 void FollowedFeeds::look(CacheId cache) {
   // Commands about unknown caches would only wake the thread.
-  if (state_->is_wanted(cache)) state_->push({.kind = Command::Kind::Look, .cache = cache});
+  if (state_->is_wanted(cache)) state_->push({.kind = StreamCommand::Kind::Look, .cache = cache});
 }
 
 void FollowedFeeds::relearn(CacheId cache) {
-  if (state_->is_wanted(cache)) state_->push({.kind = Command::Kind::Relearn, .cache = cache});
+  if (state_->is_wanted(cache))
+    state_->push({.kind = StreamCommand::Kind::Relearn, .cache = cache});
 }
 
 void FollowedFeeds::ask_again(CacheId cache) {
-  if (state_->is_wanted(cache)) state_->push({.kind = Command::Kind::AskAgain, .cache = cache});
+  if (state_->is_wanted(cache))
+    state_->push({.kind = StreamCommand::Kind::AskAgain, .cache = cache});
 }
 
 std::optional<FollowedStatus> FollowedFeeds::status(CacheId cache) const {
@@ -91,12 +93,12 @@ std::vector<FollowedStatus> FollowedFeeds::statuses() const {
 
 NatsFreshness FollowedFeeds::nats() const {
   const State& state = *state_;
-  const Instant now = state.around.clock.now();
+  const Instant now = state.deps.clock.now();
   const MutexLock lock(state.mutex);
   NatsFreshness nats{.round_trip = state.round_trip.taken(now), .stale = {}};
   if (now - state.round_trip.fresh_at() < state.options.follower.stale_after) return nats;
   // NATS counts as stale also when it is connected: a server can deliver late without an error.
-  const bool is_there = state.around.control.connected() && state.around.events.connected();
+  const bool is_there = state.deps.control.connected() && state.deps.events.connected();
   nats.stale = is_there ? kLate : kAway;
   return nats;
 }
@@ -105,7 +107,7 @@ std::size_t FollowedFeeds::held_bytes() const { return state_->budget->held(); }
 
 Duration FollowedFeeds::turn_age() const {
   const Instant began = state_->turn_began;
-  return began == kNoTurn ? Duration::zero() : state_->around.clock.now() - began;
+  return began == kNoTurn ? Duration::zero() : state_->deps.clock.now() - began;
 }
 
 }  // namespace sightline::followed

@@ -18,9 +18,9 @@
 #include "router/cache/index/prefix_index.h"
 #include "router/cache/index/removal_journal.h"
 #include "router/replicas/envelope/envelope.h"
-#include "router/replicas/followed/status.h"
+#include "router/replicas/followed/stream_status.h"
 #include "router/replicas/follower/options.h"
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 
 namespace sightline::followed {
 
@@ -60,7 +60,7 @@ struct NatsFreshness {
 class FollowedFeeds {
  public:
   // The objects that it uses. All outlive it.
-  struct Around {
+  struct Deps {
     // The connection on which it receives.
     nats::Connection& events;
     // The connection on which it sends requests.
@@ -77,7 +77,7 @@ class FollowedFeeds {
     // Returns a random number, on any thread.
     std::function<std::uint64_t()> draw;
   };
-  FollowedFeeds(FollowedOptions options, const Around& around);
+  FollowedFeeds(FollowedOptions options, const Deps& deps);
   // Ends the thread. The streams of NATS are unsubscribed, the index stays as it is.
   ~FollowedFeeds();
   FollowedFeeds(const FollowedFeeds&) = delete;

@@ -40,7 +40,7 @@ inline constexpr nats::Inbox::Limits kReturnsLimits{.messages_max = 8'192, .byte
 inline constexpr Duration kRoundTripEvery = std::chrono::seconds(1);
 
 // An order of a caller to the thread.
-struct Command {
+struct StreamCommand {
   enum class Kind : std::uint8_t { Follow, Forget, Look, Relearn, AskAgain };
   Kind kind = Kind::Follow;
   CacheId cache;
@@ -61,9 +61,9 @@ struct Followed {
 };
 
 struct FollowedFeeds::State {
-  State(FollowedOptions with, const Around& of)
+  State(FollowedOptions with, const Deps& of)
       : options(std::move(with)),
-        around(of),
+        deps(of),
         budget(std::make_shared<ByteBudget>(
             options.held_bytes_max,
             ByteBudget::Within{.parent = options.memory, .limit = "events-held-bytes-max"})),
@@ -72,15 +72,15 @@ struct FollowedFeeds::State {
                    of.clock.now()) {}
 
   // Called by any thread.
-  void push(Command command);
-  std::vector<Command> take_commands();
+  void push(StreamCommand command);
+  std::vector<StreamCommand> take_commands();
   // The thread's own, from here on. followed_thread.cc gives the reasons.
   // The body of the thread.
   void run(const std::stop_token& stop);
   // Waits for work, then does all due work.
   void turn();
   // Carries out a command of a caller.
-  void carry_out(const Command& command);
+  void carry_out(const StreamCommand& command);
   // Runs a step for a followed stream. Marks the stream as broken if the step runs out of memory.
   void stream_step(CacheId cache, const std::function<void(Followed&)>& step);
   // Follows broken streams like new ones.
@@ -109,14 +109,14 @@ struct FollowedFeeds::State {
   [[nodiscard]] bool is_wanted(CacheId cache) const;
 
   const FollowedOptions options;
-  const Around around;
+  const Deps deps;
   // Shared by the inboxes, which may live longer than this object.
   const std::shared_ptr<ByteBudget> budget;
   const std::shared_ptr<Doorbell> door = std::make_shared<Doorbell>();
 
   // Held for memory work only.
   mutable Mutex mutex;
-  std::vector<Command> commands SL_GUARDED_BY(mutex);
+  std::vector<StreamCommand> commands SL_GUARDED_BY(mutex);
   // Of all wanted caches.
   std::map<CacheId, FollowedStatus> statuses SL_GUARDED_BY(mutex);
 
@@ -131,7 +131,7 @@ struct FollowedFeeds::State {
   RoundTrip round_trip SL_GUARDED_BY(mutex);
 
   // Members that only the thread uses.
-  std::vector<Command> taken;
+  std::vector<StreamCommand> taken;
   // Carried out of `taken`.
   std::size_t carried_out = 0;
   // At least one stream is broken.

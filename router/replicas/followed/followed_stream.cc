@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 
 namespace sightline::followed {
 namespace {
@@ -42,14 +42,14 @@ std::string_view name_of(Refusal refusal) {
   return "";
 }
 
-FollowedStream::FollowedStream(CacheId cache, follower::FollowerSetup setup, const Around& around)
+FollowedStream::FollowedStream(CacheId cache, follower::FollowerSetup setup, const Deps& deps)
     : cache_(cache),
       setup_(std::move(setup)),
-      around_(around),
-      events_(around.subjects.events(setup_.stream.worker, setup_.stream.rank)),
-      asks_(around.subjects.asks(setup_.stream.worker, setup_.stream.rank)),
-      replies_(around.subjects.replies(setup_.reader)),
-      sink_(cache, around.index, &around.removals, index::Reclaim::Later) {}
+      deps_(deps),
+      events_(deps.subjects.events(setup_.stream.worker, setup_.stream.rank)),
+      asks_(deps.subjects.asks(setup_.stream.worker, setup_.stream.rank)),
+      replies_(deps.subjects.replies(setup_.reader)),
+      sink_(cache, deps.index, &deps.removals, index::Reclaim::Later) {}
 
 bool FollowedStream::take(const nats::Event& event, Instant now) {
   if (const auto* message = std::get_if<nats::Message>(&event)) return hear(*message, now);
@@ -83,7 +83,7 @@ void FollowedStream::connected(const nats::Connected& connected, Instant now) {
 
 bool FollowedStream::hear(const nats::Message& message, Instant now) {
   // The tag is checked before a byte is decoded. An outsider's bytes never reach the decoder.
-  const auto opened = around_.sealer.open(message.subject, message.payload);
+  const auto opened = deps_.sealer.open(message.subject, message.payload);
   if (const auto* refusal = std::get_if<envelope::Refusal>(&opened)) {
     return refuse(refusal_of(*refusal));
   }
@@ -99,7 +99,7 @@ void FollowedStream::turn(Instant now) {
   if (!follower_) return;
   for (auto& ask : follower_->turn(now)) {
     const std::string payload = frames::encode({.stream = setup_.stream, .body = std::move(ask)});
-    around_.send(asks_, around_.sealer.seal(asks_, payload, envelope::kAskVersion));
+    deps_.send(asks_, deps_.sealer.seal(asks_, payload, envelope::kAskVersion));
   }
   // Every announcement of the engine raises the sequence, also one that changes no block.
   const auto sequence = follower_->facts().sequence;

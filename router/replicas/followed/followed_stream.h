@@ -17,9 +17,9 @@
 #include "router/cache/index/prefix_index.h"
 #include "router/cache/index/removal_journal.h"
 #include "router/replicas/envelope/envelope.h"
-#include "router/replicas/followed/status.h"
+#include "router/replicas/followed/stream_status.h"
 #include "router/replicas/follower/follower.h"
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 
 namespace sightline::followed {
 
@@ -29,7 +29,7 @@ namespace sightline::followed {
 class FollowedStream : private follower::HeldBlocks {
  public:
   // The objects that it uses. All outlive it.
-  struct Around {
+  struct Deps {
     const contract::Subjects& subjects;
     const envelope::Sealer& sealer;
     index::IndexWriter& index;
@@ -39,7 +39,7 @@ class FollowedStream : private follower::HeldBlocks {
     std::function<void(const std::string& subject, const std::string& payload)> send;
   };
   // setup.reader is a name that no other stream of any process has.
-  FollowedStream(CacheId cache, follower::FollowerSetup setup, const Around& around);
+  FollowedStream(CacheId cache, follower::FollowerSetup setup, const Deps& deps);
 
   // The subjects of the agent's messages to all routers, and of its replies to this one.
   [[nodiscard]] const std::string& events_subject() const { return events_; }
@@ -70,11 +70,11 @@ class FollowedStream : private follower::HeldBlocks {
  private:
   // follower::HeldBlocks: what the index holds of this cache.
   [[nodiscard]] operations::CacheDigest digest() const override {
-    return around_.held.digest(cache_);
+    return deps_.held.digest(cache_);
   }
-  [[nodiscard]] std::uint64_t refused() const override { return around_.held.refused(cache_); }
+  [[nodiscard]] std::uint64_t refused() const override { return deps_.held.refused(cache_); }
   [[nodiscard]] std::optional<std::uint64_t> engine_blocks() const override {
-    return around_.held.limits(cache_).engine_blocks;
+    return deps_.held.limits(cache_).engine_blocks;
   }
 
   // Opens and decodes a message and passes it to the follower.
@@ -89,7 +89,7 @@ class FollowedStream : private follower::HeldBlocks {
 
   const CacheId cache_;
   const follower::FollowerSetup setup_;
-  const Around around_;
+  const Deps deps_;
   const std::string events_;
   const std::string asks_;
   const std::string replies_;

@@ -33,8 +33,8 @@ bool is_news(const operations::CacheFacts& before, operations::CacheFacts now) {
 
 }  // namespace
 
-std::vector<Command> FollowedFeeds::State::take_commands() {
-  std::vector<Command> all;
+std::vector<StreamCommand> FollowedFeeds::State::take_commands() {
+  std::vector<StreamCommand> all;
   const MutexLock lock(mutex);
   all.swap(commands);
   return all;
@@ -42,19 +42,19 @@ std::vector<Command> FollowedFeeds::State::take_commands() {
 
 void FollowedFeeds::State::run(const std::stop_token& stop) {
   // Subscribed before the first question is sent.
-  around.events.subscribe(returns_subject, returns);
+  deps.events.subscribe(returns_subject, returns);
   while (!stop.stop_requested()) {
     if (!run_step([&] { turn(); })) has_lost_turn = true;
   }
   // Inboxes that stay subscribed would fill without a reader.
   for (const auto& [cache, one] : followed) unsubscribe(one);
-  around.events.unsubscribe(returns_subject, returns);
+  deps.events.unsubscribe(returns_subject, returns);
 }
 
 void FollowedFeeds::State::turn() {
   turn_began = kNoTurn;
   const auto rung = door->wait(next_turn());
-  turn_began = around.clock.now();
+  turn_began = deps.clock.now();
   for (const CacheId cache : rung) ring(cache);
   if (std::exchange(has_lost_turn, false)) ring_all();
   // A command that ran out of memory is tried again in the next turn, before new commands are
@@ -69,7 +69,7 @@ void FollowedFeeds::State::turn() {
   measure_nats();
   read_some();
   meet_deadlines();
-  if (may_reclaim) may_reclaim = around.index.reclaim_some();
+  if (may_reclaim) may_reclaim = deps.index.reclaim_some();
 }
 
 void FollowedFeeds::State::ring(CacheId cache) {
@@ -117,15 +117,15 @@ void FollowedFeeds::State::mend() {
 }
 
 void FollowedFeeds::State::measure_nats() {
-  const Instant now = around.clock.now();
+  const Instant now = deps.clock.now();
   // Only sealed numbers count, and of these only our own (`RoundTrip::heard()`).
   while (const auto event = returns->take_now()) {
     const auto* message = std::get_if<nats::Message>(&*event);
     if (message == nullptr) continue;
-    const auto opened = around.sealer.open(message->subject, message->payload);
+    const auto opened = deps.sealer.open(message->subject, message->payload);
     const auto* bytes = std::get_if<std::string_view>(&opened);
     if (bytes == nullptr) continue;
-    frames::Reader in(*bytes);
+    frames::FieldReader in(*bytes);
     const auto number = in.integer<std::uint64_t>();
     const MutexLock lock(mutex);
     if (in.is_whole()) round_trip.heard(number, now);
@@ -137,9 +137,9 @@ void FollowedFeeds::State::measure_nats() {
     return round_trip.turn(now);
   }();
   if (!number) return;
-  frames::Writer out;
+  frames::FieldWriter out;
   out.integer(*number);
-  around.control.publish(returns_subject, around.sealer.seal(returns_subject, out.take()));
+  deps.control.publish(returns_subject, deps.sealer.seal(returns_subject, out.take()));
 }
 
 std::map<CacheId, FollowedStatus> FollowedFeeds::State::all_statuses() const {
@@ -148,7 +148,7 @@ std::map<CacheId, FollowedStatus> FollowedFeeds::State::all_statuses() const {
 }
 
 Instant FollowedFeeds::State::next_turn() const {
-  if (!busy.empty() || may_reclaim || has_lost_turn) return around.clock.now();
+  if (!busy.empty() || may_reclaim || has_lost_turn) return deps.clock.now();
   const Instant next = [&] {
     const MutexLock lock(mutex);
     return round_trip.due();
@@ -156,17 +156,17 @@ Instant FollowedFeeds::State::next_turn() const {
   // The next number to itself is always a deadline: NATS is measured even without streams.
   const Instant due = deadlines.empty() ? next : std::min(deadlines.begin()->first, next);
   const bool tries_again = has_broken || carried_out < taken.size();
-  return tries_again ? std::min(due, around.clock.now() + kTryAgain) : due;
+  return tries_again ? std::min(due, deps.clock.now() + kTryAgain) : due;
 }
 
-void FollowedFeeds::State::carry_out(const Command& command) {
-  if (command.kind == Command::Kind::Follow) return follow(command.cache, command.stream);
-  if (command.kind == Command::Kind::Forget) return forget(command.cache);
+void FollowedFeeds::State::carry_out(const StreamCommand& command) {
+  if (command.kind == StreamCommand::Kind::Follow) return follow(command.cache, command.stream);
+  if (command.kind == StreamCommand::Kind::Forget) return forget(command.cache);
   stream_step(command.cache, [&](Followed& one) {
-    const Instant now = around.clock.now();
-    if (command.kind == Command::Kind::Look) one.stream->look(now);
-    if (command.kind == Command::Kind::Relearn) one.stream->relearn(now);
-    if (command.kind == Command::Kind::AskAgain) one.stream->ask_again(now);
+    const Instant now = deps.clock.now();
+    if (command.kind == StreamCommand::Kind::Look) one.stream->look(now);
+    if (command.kind == StreamCommand::Kind::Relearn) one.stream->relearn(now);
+    if (command.kind == StreamCommand::Kind::AskAgain) one.stream->ask_again(now);
     settle(command.cache, one);
   });
 }
@@ -182,34 +182,33 @@ void FollowedFeeds::State::follow(CacheId cache, frames::StreamName stream) {
       nats::Inbox::Among{.budget = budget, .told = [bell = one.bell] { bell->ring(); }});
   follower::FollowerSetup setup{
       .stream = std::move(stream),
-      .reader = around.reader + "-" + std::to_string(++readers),  // its requests count from 1 on
-      .seed = around.draw(),
+      .reader = deps.reader + "-" + std::to_string(++readers),  // its requests count from 1 on
+      .seed = deps.draw(),
       .options = options.follower,
-      .to_wall = around.clock.wall().time_since_epoch() - around.clock.now().time_since_epoch()};
+      .to_wall = deps.clock.wall().time_since_epoch() - deps.clock.now().time_since_epoch()};
   setup.options.held = budget.get();
   one.stream = std::make_unique<FollowedStream>(
       cache, std::move(setup),
-      FollowedStream::Around{
-          .subjects = around.subjects,
-          .sealer = around.sealer,
-          .index = around.index,
-          .held = around.held,
-          .removals = around.removals,
-          .send = [this](const std::string& subject, const std::string& payload) {
-            around.control.publish(subject, payload);
-          }});
+      FollowedStream::Deps{.subjects = deps.subjects,
+                           .sealer = deps.sealer,
+                           .index = deps.index,
+                           .held = deps.held,
+                           .removals = deps.removals,
+                           .send = [this](const std::string& subject, const std::string& payload) {
+                             deps.control.publish(subject, payload);
+                           }});
   followed.emplace(cache, std::move(one));
   // Subscribed within a step: if there is no memory, mend() tries it again.
   stream_step(cache, [&](Followed& begun) {
-    around.events.subscribe(begun.stream->events_subject(), begun.inbox);
-    around.events.subscribe(begun.stream->replies_subject(), begun.inbox);
+    deps.events.subscribe(begun.stream->events_subject(), begun.inbox);
+    deps.events.subscribe(begun.stream->replies_subject(), begun.inbox);
     settle(cache, begun);
   });
 }
 
 void FollowedFeeds::State::unsubscribe(const Followed& one) const {
-  around.events.unsubscribe(one.stream->events_subject(), one.inbox);
-  around.events.unsubscribe(one.stream->replies_subject(), one.inbox);
+  deps.events.unsubscribe(one.stream->events_subject(), one.inbox);
+  deps.events.unsubscribe(one.stream->replies_subject(), one.inbox);
 }
 
 void FollowedFeeds::State::forget(CacheId cache) {
@@ -252,7 +251,7 @@ bool FollowedFeeds::State::read_turn(Followed& one, bool& is_used) {
   for (std::size_t messages = 0; messages < kTurnMessagesMax; ++messages) {
     const auto event = one.inbox->take_now();
     if (!event) return false;
-    is_used = one.stream->take(*event, around.clock.now()) || is_used;
+    is_used = one.stream->take(*event, deps.clock.now()) || is_used;
     bytes += bytes_of(*event);
     if (bytes >= kTurnBytesMax) return true;
   }
@@ -260,7 +259,7 @@ bool FollowedFeeds::State::read_turn(Followed& one, bool& is_used) {
 }
 
 void FollowedFeeds::State::meet_deadlines() {
-  const Instant now = around.clock.now();
+  const Instant now = deps.clock.now();
   while (!deadlines.empty() && deadlines.begin()->first <= now) {
     const CacheId cache = deadlines.begin()->second;
     stream_step(cache, [&](Followed& one) {
@@ -276,7 +275,7 @@ void FollowedFeeds::State::leave_deadlines(CacheId cache, Followed& one) {
 
 // Follows every change of a stream, and its deadline.
 void FollowedFeeds::State::settle(CacheId cache, Followed& one) {
-  const Instant now = around.clock.now();
+  const Instant now = deps.clock.now();
   one.stream->nats_fresh(nats_fresh_at);
   one.stream->turn(now);
   leave_deadlines(cache, one);
@@ -298,7 +297,7 @@ void FollowedFeeds::State::publish(FollowedStatus status) {
     before = std::exchange(entry->second, status);
   }
   // Outside of the mutex: logs and callbacks may take long.
-  lines.tell(before, status, around.clock.now());
+  lines.tell(before, status, deps.clock.now());
   if (options.on_change && is_news(before.facts, status.facts)) {
     options.on_change(status.cache, status.facts);
   }

@@ -76,7 +76,7 @@ void StreamLog::tell(const FollowedStatus& before, const FollowedStatus& now, In
   }
   const std::uint64_t refused = total(now);
   if (refused == total(before)) return;
-  Refused& told = refused_[now.cache];
+  RefusalLog& told = refused_[now.cache];
   // The next log line counts these messages too.
   if (time < told.next) return;
   told.next = time + kRefusedPause;

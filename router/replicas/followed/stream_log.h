@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 
-#include "router/replicas/followed/status.h"
+#include "router/replicas/followed/stream_status.h"
 
 namespace sightline::followed {
 
@@ -24,13 +24,13 @@ class StreamLog {
 
  private:
   // The log lines about a stream's refused messages.
-  struct Refused {
+  struct RefusalLog {
     // Refused messages that were logged.
     std::uint64_t told = 0;
     // When the next line may come.
     Instant next{};
   };
-  std::map<CacheId, Refused> refused_;
+  std::map<CacheId, RefusalLog> refused_;
 };
 
 }  // namespace sightline::followed

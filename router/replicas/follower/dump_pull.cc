@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 
 namespace sightline::follower {
 
@@ -55,7 +55,7 @@ void DumpPull::end() {
   sum_ = {};
 }
 
-std::optional<Drop> DumpPull::hear(frames::Chunk chunk, Instant now) {
+std::optional<Drop> DumpPull::hear(frames::DumpChunk chunk, Instant now) {
   if (!is_on() || chunk.dump != offer_->dump) return Drop::OtherDump;
   const auto open = open_.find(chunk.chunk);
   // It was not requested, or it has come before.
@@ -76,7 +76,7 @@ std::optional<Drop> DumpPull::hear(frames::Chunk chunk, Instant now) {
   }
   open_.erase(open);
   heard_at_ = now;
-  waiting_.emplace(chunk.chunk, Waiting{std::move(chunk.operations), bytes});
+  waiting_.emplace(chunk.chunk, WaitingChunk{std::move(chunk.operations), bytes});
   return std::nullopt;
 }
 

@@ -17,7 +17,7 @@
 #include "router/replicas/follower/options.h"
 #include "router/replicas/follower/retry.h"
 #include "router/replicas/follower/statistics.h"
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 
 namespace sightline::follower {
 
@@ -40,7 +40,7 @@ class DumpPull {
   [[nodiscard]] const frames::Offer& offer() const { return *offer_; }
 
   // Takes a chunk. Returns the reason if it is dropped.
-  std::optional<Drop> hear(frames::Chunk chunk, Instant now);
+  std::optional<Drop> hear(frames::DumpChunk chunk, Instant now);
   // Returns the operations of the next chunk in order, if it has arrived.
   std::optional<std::vector<operations::Operation>> next();
   // Whether next() has returned only the first chunk so far.
@@ -82,12 +82,12 @@ class DumpPull {
   // Requested chunks that have not come, with the time of their next request.
   std::map<std::uint32_t, Retry> open_;
   // A chunk that waits for an earlier one.
-  struct Waiting {
+  struct WaitingChunk {
     std::vector<operations::Operation> operations;
     std::size_t bytes = 0;
   };
   // Chunks that came before an earlier one.
-  std::map<std::uint32_t, Waiting> waiting_;
+  std::map<std::uint32_t, WaitingChunk> waiting_;
   // The bytes of waiting_.
   HeldBytes held_;
   frames::Checksum sum_;

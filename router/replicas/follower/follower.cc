@@ -97,11 +97,11 @@ void FrameFollower::hear_one(frames::Bye& bye, Instant now) {
   urge(now);
 }
 
-void FrameFollower::hear_one(frames::Answer& answer, Instant now) {
+void FrameFollower::hear_one(frames::StreamAnswer& answer, Instant now) {
   const bool was_contested = agents_.is_contested();
   const auto heard = agents_.answered(answer.agent, answer.nonce, now);
-  if (heard.verdict == Agents::Verdict::Stale) return drop(Drop::StaleAnswer);
-  if (heard.verdict == Agents::Verdict::Ended) return drop(Drop::EndedAgent);
+  if (heard.verdict == Agents::AgentVerdict::Stale) return drop(Drop::StaleAnswer);
+  if (heard.verdict == Agents::AgentVerdict::Ended) return drop(Drop::EndedAgent);
   note_answer(answer, heard.asked_at);
   const bool is_followed = followed_ && followed_->agent.number == answer.agent.number;
   if (agents_.is_contested()) {
@@ -122,7 +122,7 @@ void FrameFollower::hear_one(frames::Answer& answer, Instant now) {
   if (answer.epoch && answer.state.hearing) follow(answer, heard.asked_at, now);
 }
 
-void FrameFollower::note_answer(const frames::Answer& answer, Instant asked_at) {
+void FrameFollower::note_answer(const frames::StreamAnswer& answer, Instant asked_at) {
   answered_ = answer.agent;
   answered_at_ = std::max(answered_at_, asked_at);
   dead_since_.reset();
@@ -130,7 +130,8 @@ void FrameFollower::note_answer(const frames::Answer& answer, Instant asked_at) 
 }
 
 // The answer has the state at its position. A position beyond the applied one shows a gap.
-void FrameFollower::continue_with(const frames::Answer& answer, Instant asked_at, Instant now) {
+void FrameFollower::continue_with(const frames::StreamAnswer& answer, Instant asked_at,
+                                  Instant now) {
   if (answer.seq >= state_seq_) {
     state_ = answer.state;
     state_seq_ = answer.seq;
@@ -148,7 +149,7 @@ void FrameFollower::continue_with(const frames::Answer& answer, Instant asked_at
   note_head(answer.seq, now);
 }
 
-void FrameFollower::follow(const frames::Answer& answer, Instant asked_at, Instant now) {
+void FrameFollower::follow(const frames::StreamAnswer& answer, Instant asked_at, Instant now) {
   ++statistics_.epochs;
   followed_ = Followed{.agent = answer.agent, .epoch = *answer.epoch};
   head_ = answer.seq;
@@ -220,7 +221,7 @@ void FrameFollower::hear_one(frames::Offer& offer, Instant now) {
   if (pull_.is_whole()) finish_dump(now);
 }
 
-void FrameFollower::hear_one(frames::Chunk& chunk, Instant now) {
+void FrameFollower::hear_one(frames::DumpChunk& chunk, Instant now) {
   if (const auto why = pull_.hear(std::move(chunk), now)) {
     drop(*why);
     if (pull_.is_too_long()) fail_dump(now, kDumpTooLong);
@@ -275,18 +276,18 @@ void FrameFollower::finish_dump(Instant now) {
   note_head(offer.seq, now);
 }
 
-void FrameFollower::hear_one(frames::Gone& gone, Instant now) {
+void FrameFollower::hear_one(frames::NotAvailable& gone, Instant now) {
   switch (gone.what) {
-    case frames::Gone::What::Epoch:
+    case frames::NotAvailable::MissingPart::Epoch:
       if (!followed_ || gone.id != followed_->epoch) return drop(Drop::OtherEpoch);
       unfollow();
       return urge(now);
-    case frames::Gone::What::Range:
+    case frames::NotAvailable::MissingPart::Range:
       if (!followed_ || gone.id != followed_->epoch) return drop(Drop::OtherEpoch);
       // This refusal is late: the gap has been filled.
       if (!range_.was_asked()) return drop(Drop::OtherDump);
       return start_dump(now);
-    case frames::Gone::What::Dump:
+    case frames::NotAvailable::MissingPart::Dump:
       if (!pull_.is_on() || gone.id != pull_.offer().dump) return drop(Drop::OtherDump);
       return fail_dump(now);
   }

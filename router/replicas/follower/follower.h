@@ -14,13 +14,13 @@
 #include "router/cache/operations/digest.h"
 #include "router/cache/operations/facts.h"
 #include "router/cache/operations/operation.h"
-#include "router/replicas/follower/agents.h"
+#include "router/replicas/follower/agent_answers.h"
 #include "router/replicas/follower/dump_pull.h"
 #include "router/replicas/follower/options.h"
 #include "router/replicas/follower/retry.h"
 #include "router/replicas/follower/statistics.h"
 #include "router/replicas/follower/waiting_frames.h"
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 
 namespace sightline::follower {
 
@@ -100,16 +100,16 @@ class FrameFollower {
 
   void hear_one(frames::Frame& frame, Instant now);
   void hear_one(frames::Bye& bye, Instant now);
-  void hear_one(frames::Answer& answer, Instant now);
+  void hear_one(frames::StreamAnswer& answer, Instant now);
   void hear_one(frames::Offer& offer, Instant now);
-  void hear_one(frames::Chunk& chunk, Instant now);
-  void hear_one(frames::Gone& gone, Instant now);
+  void hear_one(frames::DumpChunk& chunk, Instant now);
+  void hear_one(frames::NotAvailable& gone, Instant now);
   template <class Other>
   void hear_one(Other&, Instant) {
     drop(Drop::OtherReader);
   }
-  void follow(const frames::Answer& answer, Instant asked_at, Instant now);
-  void continue_with(const frames::Answer& answer, Instant asked_at, Instant now);
+  void follow(const frames::StreamAnswer& answer, Instant asked_at, Instant now);
+  void continue_with(const frames::StreamAnswer& answer, Instant asked_at, Instant now);
   void unfollow();
   void forget(Instant now);
   void start_dump(Instant now);
@@ -124,7 +124,7 @@ class FrameFollower {
   void settle_caught_up();
   void judge(const frames::Beat& beat, Instant now);
   void judge_age(Instant now);
-  void note_answer(const frames::Answer& answer, Instant asked_at);
+  void note_answer(const frames::StreamAnswer& answer, Instant asked_at);
   void urge(Instant now);
   void ask_question(Instant now, std::vector<frames::Body>& asks);
   void ask_range(Instant now, std::vector<frames::Body>& asks);

@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 
 namespace sightline::follower {
 

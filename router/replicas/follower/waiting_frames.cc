@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 
 namespace sightline::follower {
 
@@ -32,7 +32,7 @@ std::optional<Drop> WaitingFrames::keep(frames::Frame frame) {
   // router requests the gap later.
   if (bytes > bytes_max_ - held_.bytes() || !held_.add(bytes)) return Drop::NoRoom;
   const std::uint64_t seq = frame.seq;
-  frames_.emplace(seq, Waiting{std::move(frame), bytes});
+  frames_.emplace(seq, WaitingFrame{std::move(frame), bytes});
   return std::nullopt;
 }
 

@@ -10,7 +10,7 @@
 #include "common/base/byte_budget.h"
 
 #include "router/replicas/follower/statistics.h"
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 
 namespace sightline::follower {
 
@@ -38,13 +38,13 @@ class WaitingFrames {
 
  private:
   // The bytes are kept with the frame: they must be removed exactly as they were added.
-  struct Waiting {
+  struct WaitingFrame {
     frames::Frame frame;
     std::size_t bytes = 0;
   };
   std::size_t bytes_max_;
   HeldBytes held_;
-  std::map<std::uint64_t, Waiting> frames_;
+  std::map<std::uint64_t, WaitingFrame> frames_;
 };
 
 }  // namespace sightline::follower

@@ -18,7 +18,7 @@
 #include "common/base/bytes.h"
 #include "common/base/check.h"
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 
 // The fields of which binary messages consist: these messages, and the ones of router/replicas/load
 // and lists_exchange.
@@ -29,7 +29,7 @@ using keys::BlockKey;
 
 // Appends fields to a message. The fields have no tags: writer and reader must agree on their
 // order.
-class Writer {
+class FieldWriter {
  public:
   // Little-endian, sizeof(T) bytes.
   template <class T>
@@ -72,14 +72,15 @@ class Writer {
   std::string out_;
 };
 
-// Reads fields in the order in which Writer wrote them. The first field that does not fit breaks
-// the reader. From then on every read returns zero or nothing, so callers check once, at the end.
-class Reader {
+// Reads fields in the order in which FieldWriter wrote them. The first field that does not fit
+// breaks the reader. From then on every read returns zero or nothing, so callers check once, at the
+// end.
+class FieldReader {
  public:
   // `bytes` outlives the reader.
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
+  explicit FieldReader(std::string_view bytes) : left_(bytes) {}
 
-  // Reads what Writer::integer() wrote. T must be the same type.
+  // Reads what FieldWriter::integer() wrote. T must be the same type.
   template <class T>
   T integer() {
     static_assert(std::is_unsigned_v<T>);
@@ -112,7 +113,7 @@ class Reader {
     left_.remove_prefix(size);
     return value;
   }
-  // Reads what Writer::name() wrote.
+  // Reads what FieldWriter::name() wrote.
   std::string name() { return text(kNameBytesMax); }
   // The value's bytes are read even if the flag is 0.
   template <class T>
@@ -121,7 +122,7 @@ class Reader {
     const T value = integer<T>();
     return is_there ? std::optional<T>(value) : std::nullopt;
   }
-  // Reads what Writer::optional_ms() wrote.
+  // Reads what FieldWriter::optional_ms() wrote.
   std::optional<std::chrono::milliseconds> optional_ms() {
     const auto value = optional<std::uint64_t>();
     // A larger time could overflow when it is added to an instant. It counts as this maximum.

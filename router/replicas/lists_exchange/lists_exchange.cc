@@ -28,31 +28,31 @@ constexpr int kEventsPerTurn = 64;
 }  // namespace
 
 struct ListsExchange::State {
-  State(const Around& given, Hooks called, ExchangeOptions options)
-      : around(given),
+  State(const Deps& given, Hooks called, ListExchangeOptions options)
+      : deps(given),
         hooks(std::move(called)),
-        answers_subject(around.subjects.lists(around.instance)),
+        answers_subject(deps.subjects.lists(deps.instance)),
         inbox(std::make_shared<nats::Inbox>(kInboxLimits)),
-        exchange(around.instance, around.seed, around.clock.now(), options) {}
+        exchange(deps.instance, deps.seed, deps.clock.now(), options) {}
 
-  const Around around;
+  const Deps deps;
   const Hooks hooks;
   const std::string answers_subject;
   const std::shared_ptr<nats::Inbox> inbox;
   std::optional<WorkerThread> thread;
 
   // Members that only the thread uses.
-  Exchange exchange;
+  ListExchange exchange;
   Instant next_look{};             // at announcements
   std::uint64_t told_fork_of = 0;  // the last generation of which a fork was logged
 
   void run(const std::stop_token& stop) {
-    around.connection.subscribe(around.subjects.list_asks(), inbox);
-    around.connection.subscribe(answers_subject, inbox);
+    deps.connection.subscribe(deps.subjects.list_asks(), inbox);
+    deps.connection.subscribe(answers_subject, inbox);
     // A turn that runs out of memory loses messages. They are requested again.
     while (!stop.stop_requested()) run_step([this] { turn(); });
-    around.connection.unsubscribe(around.subjects.list_asks(), inbox);
-    around.connection.unsubscribe(answers_subject, inbox);
+    deps.connection.unsubscribe(deps.subjects.list_asks(), inbox);
+    deps.connection.unsubscribe(answers_subject, inbox);
   }
 
   void turn() {
@@ -63,8 +63,8 @@ struct ListsExchange::State {
       take(*event);
       event = --left > 0 ? inbox->take_now() : std::nullopt;
     }
-    look_at_announcements(around.clock.now());
-    act(exchange.turn(around.clock.now()));
+    look_at_announcements(deps.clock.now());
+    act(exchange.turn(deps.clock.now()));
   }
 
   void look_at_announcements(Instant now) {
@@ -78,32 +78,32 @@ struct ListsExchange::State {
     const auto* connected = std::get_if<nats::Connected>(&event);
     if (connected == nullptr) return;  // lost messages are requested again
     const std::size_t around_bytes = kPartHeadBytes + envelope::kSealBytes;
-    const std::size_t room = around.connection.payload_max();
+    const std::size_t room = deps.connection.payload_max();
     exchange.set_part_bytes_max(room - std::min(room, around_bytes));
-    exchange.connected(around.clock.now());
+    exchange.connected(deps.clock.now());
   }
 
   void hear(const nats::Message& message) {
     // Answers arrive on our own subject, questions on the subject of all.
     const bool is_asked = message.subject != answers_subject;
-    const auto opened = around.sealer.open(message.subject, message.payload, version(is_asked));
+    const auto opened = deps.sealer.open(message.subject, message.payload, version(is_asked));
     const auto* bytes = std::get_if<std::string_view>(&opened);
     if (bytes == nullptr) return count("forged");
     auto said = decode(*bytes);
     // A question on our own subject, or an answer on that of all, is no message of a replica.
-    if (!said.ok() || std::holds_alternative<Ask>(*said) != is_asked) return count("malformed");
-    exchange.hear(std::move(*said), around.clock.now());
+    if (!said.ok() || std::holds_alternative<ListAsk>(*said) != is_asked) return count("malformed");
+    exchange.hear(std::move(*said), deps.clock.now());
   }
 
-  void act(Exchange::Turn turn) {
-    for (const Ask& ask : turn.asks) say(around.subjects.list_asks(), ask);
-    for (const auto& [asker, answer] : turn.answers) say(around.subjects.lists(asker), answer);
+  void act(ListExchange::Actions turn) {
+    for (const ListAsk& ask : turn.asks) say(deps.subjects.list_asks(), ask);
+    for (const auto& [asker, answer] : turn.answers) say(deps.subjects.lists(asker), answer);
     if (turn.unanswered > 0) {
-      around.metrics.counter(contract::kLimitHitsTotal, {"list-answers"})
+      deps.metrics.counter(contract::kLimitHitsTotal, {"list-answers"})
           .add(static_cast<double>(turn.unanswered));
     }
     if (turn.repeated > 0) {
-      around.metrics.counter(contract::kPushesTotal, {"peers", "repeated"})
+      deps.metrics.counter(contract::kPushesTotal, {"peers", "repeated"})
           .add(static_cast<double>(turn.repeated));
     }
     if (turn.forked) tell_fork(*turn.forked);
@@ -112,9 +112,8 @@ struct ListsExchange::State {
   }
 
   void say(const std::string& subject, const Message& message) {
-    const bool is_ask = std::holds_alternative<Ask>(message);
-    around.connection.publish(subject,
-                              around.sealer.seal(subject, encode(message), version(is_ask)));
+    const bool is_ask = std::holds_alternative<ListAsk>(message);
+    deps.connection.publish(subject, deps.sealer.seal(subject, encode(message), version(is_ask)));
   }
 
   static std::uint8_t version(bool is_ask) {
@@ -132,12 +131,12 @@ struct ListsExchange::State {
   }
 
   void count(std::string_view result) {
-    around.metrics.counter(contract::kPushesTotal, {"peers", result}).add();
+    deps.metrics.counter(contract::kPushesTotal, {"peers", result}).add();
   }
 };
 
-ListsExchange::ListsExchange(const Around& around, Hooks hooks, ExchangeOptions options)
-    : state_(std::make_unique<State>(around, std::move(hooks), options)) {
+ListsExchange::ListsExchange(const Deps& deps, Hooks hooks, ListExchangeOptions options)
+    : state_(std::make_unique<State>(deps, std::move(hooks), options)) {
   state_->thread.emplace("sl-lists",
                          [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
 }

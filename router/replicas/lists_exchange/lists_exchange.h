@@ -14,7 +14,7 @@
 #include "common/runtime/metrics.h"
 
 #include "router/replicas/envelope/envelope.h"
-#include "router/replicas/lists_exchange/exchange.h"
+#include "router/replicas/lists_exchange/list_exchange.h"
 
 namespace sightline::lists_exchange {
 
@@ -24,7 +24,7 @@ namespace sightline::lists_exchange {
 class ListsExchange {
  public:
   // The objects that it uses. All outlive it. The connection must send each message immediately.
-  struct Around {
+  struct Deps {
     nats::Connection& connection;
     const envelope::Sealer& sealer;
     const contract::Subjects& subjects;
@@ -47,7 +47,7 @@ class ListsExchange {
     std::function<void()> does_without;
   };
   // Starts the thread.
-  ListsExchange(const Around& around, Hooks hooks, ExchangeOptions options = {});
+  ListsExchange(const Deps& deps, Hooks hooks, ListExchangeOptions options = {});
   ~ListsExchange();  // calls stop()
   ListsExchange(const ListsExchange&) = delete;
   ListsExchange& operator=(const ListsExchange&) = delete;

@@ -20,7 +20,7 @@ constexpr std::uint64_t kNothingCounts = std::numeric_limits<std::uint64_t>::max
 
 std::string source_of(std::uint64_t instance) { return to_hex(instance); }
 
-std::string source_json(const OthersLoad::Source& source) {
+std::string source_json(const OthersLoad::RouterLoad& source) {
   const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(source.age);
   return R"({"name":)" + json::to_quoted(source.name) + R"(,"instance":")" +
          to_hex(source.instance) + R"(","whole":)" + (source.whole ? "true" : "false") +
@@ -62,7 +62,7 @@ void OthersLoad::leave_aside(LeftAside reason) {
   ++statistics_.left_aside.at(static_cast<std::size_t>(reason));
 }
 
-bool OthersLoad::has_our_nonce(const Told& told, Instant now) const {
+bool OthersLoad::has_our_nonce(const LoadReport& told, Instant now) const {
   if (!told.snapshot) return false;
   const auto& theirs = told.snapshot->nonces;
   return std::any_of(nonces_.begin(), nonces_.end(), [&](const Nonce& nonce) {
@@ -72,7 +72,7 @@ bool OthersLoad::has_our_nonce(const Told& told, Instant now) const {
   });
 }
 
-void OthersLoad::hear(const Told& told, Instant now) {
+void OthersLoad::hear(const LoadReport& told, Instant now) {
   expire(now);
   if (told.instance == me_) return leave_aside(LeftAside::Own);
   const std::uint64_t past = past_seq(told.instance);
@@ -86,7 +86,7 @@ void OthersLoad::hear(const Told& told, Instant now) {
   apply(*sender, told, now);
 }
 
-OthersLoad::Sender* OthersLoad::believe(const Told& told, Instant now) {
+OthersLoad::Sender* OthersLoad::believe(const LoadReport& told, Instant now) {
   if (senders_.size() >= options_.sources_max) {
     leave_aside(LeftAside::NoRoom);
     return nullptr;
@@ -106,7 +106,7 @@ OthersLoad::Sender* OthersLoad::believe(const Told& told, Instant now) {
   return &sender;
 }
 
-void OthersLoad::apply(Sender& sender, const Told& told, Instant now) {
+void OthersLoad::apply(Sender& sender, const LoadReport& told, Instant now) {
   ++statistics_.heard;
   const bool is_gap = told.seq != sender.seq + 1;
   if (is_gap) {
@@ -136,7 +136,7 @@ void OthersLoad::apply(Sender& sender, const Told& told, Instant now) {
   }
 }
 
-void OthersLoad::set(Sender& sender, const std::string& source, const Told& told,
+void OthersLoad::set(Sender& sender, const std::string& source, const LoadReport& told,
                      const RankLoad& rank) {
   // An idle rank takes no place.
   const bool is_idle = rank.load == fleet::Load{};
@@ -170,7 +170,7 @@ void OthersLoad::end_snapshot(Sender& sender, const std::string& source) {
   sender.asking = {.due = {}, .pause = options_.ask_pause};
 }
 
-void OthersLoad::hear(const Gone& gone, Instant now) {
+void OthersLoad::hear(const Leave& gone, Instant now) {
   expire(now);
   if (gone.instance == me_) return leave_aside(LeftAside::Own);
   // Also of unknown routers: a message of theirs may arrive after this one.
@@ -180,7 +180,7 @@ void OthersLoad::hear(const Gone& gone, Instant now) {
   forget(gone.instance);
 }
 
-bool OthersLoad::hear(const Taken& taken, Instant now) {
+bool OthersLoad::hear(const Takeover& taken, Instant now) {
   expire(now);
   if (senders_.contains(taken.instance)) return true;
   if (taken.instance == me_) {
@@ -225,9 +225,9 @@ void OthersLoad::expire(Instant now) {
   }
 }
 
-OthersLoad::Turn OthersLoad::turn(Instant now) {
+OthersLoad::Actions OthersLoad::turn(Instant now) {
   expire(now);
-  Turn turn{.calls = std::exchange(calls_, {}), .asks = {}};
+  Actions turn{.calls = std::exchange(calls_, {}), .asks = {}};
   if (strangers_ && now >= asking_all_.due) {
     turn.asks.push_back(ask(0, asking_all_, now));
     strangers_ = false;  // until a stranger's message arrives again
@@ -239,7 +239,7 @@ OthersLoad::Turn OthersLoad::turn(Instant now) {
   return turn;
 }
 
-Ask OthersLoad::ask(std::uint64_t of, Asking& asking, Instant now) {
+LoadAsk OthersLoad::ask(std::uint64_t of, Asking& asking, Instant now) {
   ++statistics_.asks;
   asking.due = now + asking.pause;
   asking.pause = std::min(2 * asking.pause, options_.ask_pause_max);
@@ -268,16 +268,16 @@ Instant OthersLoad::due() const {
   return due;
 }
 
-std::vector<OthersLoad::Source> OthersLoad::sources(Instant now) const {
-  std::vector<Source> sources;
+std::vector<OthersLoad::RouterLoad> OthersLoad::sources(Instant now) const {
+  std::vector<RouterLoad> sources;
   for (const auto& [instance, sender] : senders_) {
-    Source source{.instance = instance,
-                  .name = sender.name,
-                  .whole = sender.whole,
-                  .capped = sender.capped,
-                  .ranks = sender.ranks.size(),
-                  .load = {},
-                  .age = now - sender.heard_at};
+    RouterLoad source{.instance = instance,
+                      .name = sender.name,
+                      .whole = sender.whole,
+                      .capped = sender.capped,
+                      .ranks = sender.ranks.size(),
+                      .load = {},
+                      .age = now - sender.heard_at};
     for (const auto& [name, rank] : sender.ranks) source.load += rank.load;
     sources.push_back(source);
   }
@@ -286,7 +286,7 @@ std::vector<OthersLoad::Source> OthersLoad::sources(Instant now) const {
 
 std::string OthersLoad::json(Instant now) const {
   std::string out = "[";
-  for (const Source& source : sources(now)) {
+  for (const RouterLoad& source : sources(now)) {
     if (out.size() > 1) out += ",";
     out += source_json(source);
   }

@@ -17,7 +17,7 @@
 
 #include "common/base/clock.h"
 
-#include "router/replicas/load/message.h"
+#include "router/replicas/load/load_message.h"
 #include "router/workers/fleet/load_book.h"
 
 namespace sightline::load {
@@ -87,24 +87,24 @@ class OthersLoad {
   // Some messages of others were lost on the way here.
   void missed(Instant now);
   // Take a message, as decode() returned it.
-  void hear(const Told& told, Instant now);
-  void hear(const Gone& gone, Instant now);
+  void hear(const LoadReport& told, Instant now);
+  void hear(const Leave& gone, Instant now);
   // Returns false if the message is ignored, because its router does not count.
-  [[nodiscard]] bool hear(const Taken& taken, Instant now);
+  [[nodiscard]] bool hear(const Takeover& taken, Instant now);
 
   // What the owner does next.
-  struct Turn {
+  struct Actions {
     std::vector<BookCall> calls;
     // Send to all. If that fails, later ones follow.
-    std::vector<Ask> asks;
+    std::vector<LoadAsk> asks;
   };
   // Returns the calls and requests that are due, once.
-  Turn turn(Instant now);
+  Actions turn(Instant now);
   // When turn() has work. Instant::max(): only after another call.
   [[nodiscard]] Instant due() const;
 
   // The state of one other router.
-  struct Source {
+  struct RouterLoad {
     std::uint64_t instance = 0;
     std::string_view name;  // valid until the next call.
     bool whole = false;     // no part of its totals is known to be missing.
@@ -113,7 +113,7 @@ class OthersLoad {
     fleet::Load load;       // of all ranks, recent_prefill_blocks as sent.
     Duration age{};         // since its last message.
   };
-  [[nodiscard]] std::vector<Source> sources(Instant now) const;
+  [[nodiscard]] std::vector<RouterLoad> sources(Instant now) const;
   // The same as a JSON array:
   // {"name","instance","whole","capped","ranks","requests","prefill_tokens", "blocks","heard_ms"}.
   [[nodiscard]] std::string json(Instant now) const;
@@ -123,7 +123,7 @@ class OthersLoad {
                                                 const fleet::RankName& rank) const;
 
   // Counts since construction.
-  struct Statistics {
+  struct OthersStatistics {
     std::array<std::uint64_t, kLeftAsideCount> left_aside{};  // by LeftAside
     std::uint64_t heard = 0;                                  // messages that counted.
     std::uint64_t snapshots = 0;  // of these, the ones that completed a snapshot.
@@ -133,7 +133,7 @@ class OthersLoad {
     std::uint64_t silent = 0;    // of these, the ones that fell silent.
     std::uint64_t ended = 0;     // of these, the ones that announced their end.
   };
-  [[nodiscard]] const Statistics& statistics() const { return statistics_; }
+  [[nodiscard]] const OthersStatistics& statistics() const { return statistics_; }
 
  private:
   // When to ask a router next.
@@ -167,17 +167,17 @@ class OthersLoad {
   };
 
   void leave_aside(LeftAside reason);
-  [[nodiscard]] bool has_our_nonce(const Told& told, Instant now) const;
+  [[nodiscard]] bool has_our_nonce(const LoadReport& told, Instant now) const;
   // Returns null if the router does not count.
-  Sender* believe(const Told& told, Instant now);
-  void apply(Sender& sender, const Told& told, Instant now);
-  void set(Sender& sender, const std::string& source, const Told& told, const RankLoad& rank);
+  Sender* believe(const LoadReport& told, Instant now);
+  void apply(Sender& sender, const LoadReport& told, Instant now);
+  void set(Sender& sender, const std::string& source, const LoadReport& told, const RankLoad& rank);
   void end_snapshot(Sender& sender, const std::string& source);
   [[nodiscard]] std::uint64_t past_seq(std::uint64_t instance) const;
   void remember(std::uint64_t instance, std::uint64_t seq);
   void forget(std::uint64_t instance);
   void expire(Instant now);
-  Ask ask(std::uint64_t of, Asking& asking, Instant now);
+  LoadAsk ask(std::uint64_t of, Asking& asking, Instant now);
   std::uint64_t nonce(Instant now);
 
   const std::uint64_t me_;
@@ -190,7 +190,7 @@ class OthersLoad {
   // Some routers may not count yet.
   bool strangers_ = true;
   std::vector<BookCall> calls_;
-  Statistics statistics_;
+  OthersStatistics statistics_;
 };
 
 }  // namespace sightline::load

@@ -76,7 +76,7 @@ void OwnLoad::set_message_bytes_max(std::size_t bytes) {
   options_.message_bytes_max = bytes;
 }
 
-void OwnLoad::asked(const Ask& ask) {
+void OwnLoad::asked(const LoadAsk& ask) {
   const bool is_for_us = ask.asker != instance_ && (ask.of == 0 || ask.of == instance_);
   if (!is_for_us) return;
   // A repeated request needs no second answer.
@@ -120,13 +120,13 @@ std::vector<std::string> OwnLoad::tell_all(Instant now) {
     ranks.push_back(told_of(place->first, place->second, now));
     ++place;
   }
-  std::vector<Told> parts = parted(std::move(ranks));
+  std::vector<LoadReport> parts = parted(std::move(ranks));
   ++statistics_.snapshots;
   if (!nonces_.empty()) ++statistics_.answers;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    parts[i].snapshot = Part{.number = static_cast<std::uint32_t>(i),
-                             .count = static_cast<std::uint32_t>(parts.size()),
-                             .nonces = nonces_};
+    parts[i].snapshot = SnapshotPart{.number = static_cast<std::uint32_t>(i),
+                                     .count = static_cast<std::uint32_t>(parts.size()),
+                                     .nonces = nonces_};
   }
   // A snapshot answers all open requests and contains all changes.
   nonces_.clear();
@@ -146,8 +146,8 @@ std::vector<std::string> OwnLoad::tell_changed(Instant now) {
   return send(parted(std::move(ranks)));
 }
 
-std::vector<Told> OwnLoad::parted(std::vector<RankLoad> ranks) const {
-  std::vector<Told> parts(1);
+std::vector<LoadReport> OwnLoad::parted(std::vector<RankLoad> ranks) const {
+  std::vector<LoadReport> parts(1);
   // The overhead includes the longest name and all nonces, so the last rank always fits.
   std::size_t bytes = kToldOverheadBytesMax;
   for (RankLoad& rank : ranks) {
@@ -162,10 +162,10 @@ std::vector<Told> OwnLoad::parted(std::vector<RankLoad> ranks) const {
   return parts;
 }
 
-std::vector<std::string> OwnLoad::send(std::vector<Told> parts) {
+std::vector<std::string> OwnLoad::send(std::vector<LoadReport> parts) {
   std::vector<std::string> messages;
   messages.reserve(parts.size());
-  for (Told& part : parts) {
+  for (LoadReport& part : parts) {
     part.instance = instance_;
     part.name = name_;
     part.seq = ++seq_;

@@ -12,7 +12,7 @@
 
 #include "common/base/clock.h"
 
-#include "router/replicas/load/message.h"
+#include "router/replicas/load/load_message.h"
 #include "router/workers/fleet/load.h"
 
 namespace sightline::load {
@@ -76,7 +76,7 @@ class OwnLoad {
   // Sets OwnOptions::message_bytes_max for later messages. It is at least kMessageBytesMin.
   void set_message_bytes_max(std::size_t bytes);
   // Takes a request. It ignores its own and requests to other routers.
-  void asked(const Ask& ask);
+  void asked(const LoadAsk& ask);
 
   // Returns the messages for all routers, in order. A first change is sent immediately.
   std::vector<std::string> turn(Instant now);
@@ -85,10 +85,10 @@ class OwnLoad {
   // When a change that comes now is sent.
   [[nodiscard]] Instant next_changes() const { return changes_due_; }
   // The last message. No booking may be left.
-  [[nodiscard]] std::string farewell() const { return encode(Gone{.instance = instance_}); }
+  [[nodiscard]] std::string farewell() const { return encode(Leave{.instance = instance_}); }
 
   // Counts since construction.
-  struct Statistics {
+  struct OwnStatistics {
     std::uint64_t messages = 0;
     std::uint64_t snapshots = 0;
     // Of these, for requests.
@@ -96,7 +96,7 @@ class OwnLoad {
     // Above kNoncesMax for one snapshot.
     std::uint64_t asks_left_out = 0;
   };
-  [[nodiscard]] const Statistics& statistics() const { return statistics_; }
+  [[nodiscard]] const OwnStatistics& statistics() const { return statistics_; }
   // Ranks that have any work or had some lately.
   [[nodiscard]] std::size_t ranks() const { return totals_.size(); }
 
@@ -113,9 +113,9 @@ class OwnLoad {
   // Writes the totals that have changed.
   std::vector<std::string> tell_changed(Instant now);
   // Numbers and encodes messages.
-  std::vector<std::string> send(std::vector<Told> parts);
+  std::vector<std::string> send(std::vector<LoadReport> parts);
   // Splits the ranks into as many messages as they need, at least one.
-  [[nodiscard]] std::vector<Told> parted(std::vector<RankLoad> ranks) const;
+  [[nodiscard]] std::vector<LoadReport> parted(std::vector<RankLoad> ranks) const;
   static RankLoad told_of(const fleet::RankName& rank, const Total& total, Instant now);
 
   const std::uint64_t instance_;
@@ -131,7 +131,7 @@ class OwnLoad {
   Instant changes_due_{};
   Instant snapshot_due_{};
   Instant answer_due_{};
-  Statistics statistics_;
+  OwnStatistics statistics_;
 };
 
 }  // namespace sightline::load

@@ -19,7 +19,7 @@ void TakenNames::take(std::vector<ReservationName> names, Instant now) {
   while (log_.size() > options_.names_max) forget_first();
 }
 
-std::vector<ReservationName> TakenNames::hear(const Taken& taken) {
+std::vector<ReservationName> TakenNames::hear(const Takeover& taken) {
   std::vector<ReservationName> ended;
   if (taken.instance == me_) return ended;
   for (const auto& [name, turn] : taken.names) {
@@ -74,7 +74,7 @@ std::vector<std::string> TakenNames::tell(Again again, Instant now) {
 
 std::vector<std::string> TakenNames::written(std::size_t from) const {
   std::vector<std::string> messages;
-  Taken part{.instance = me_, .names = {}};
+  Takeover part{.instance = me_, .names = {}};
   std::size_t bytes = kTakenOverheadBytes;
   const auto end_part = [&] {
     if (!part.names.empty()) messages.push_back(encode(part));

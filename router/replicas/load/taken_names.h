@@ -13,7 +13,7 @@
 
 #include "common/base/clock.h"
 
-#include "router/replicas/load/message.h"
+#include "router/replicas/load/load_message.h"
 
 namespace sightline::load {
 
@@ -53,7 +53,7 @@ class TakenNames {
   void take(std::vector<ReservationName> names, Instant now);
   // Takes the message of a router that counts. Returns the names whose bookings here end, up to
   // their attempt.
-  std::vector<ReservationName> hear(const Taken& taken);
+  std::vector<ReservationName> hear(const Takeover& taken);
 
   // The takeovers that are sent beside the new ones: nothing, young ones (told_again), or all up to
   // told_to_askers.
@@ -64,12 +64,12 @@ class TakenNames {
   [[nodiscard]] bool has_news() const { return untold_ > 0; }
 
   // Counts since construction.
-  struct Statistics {
+  struct TakeoverStatistics {
     std::uint64_t taken = 0;      // names.
     std::uint64_t ended = 0;      // names that others took and that may be booked here.
     std::uint64_t forgotten = 0;  // dropped before they were sent.
   };
-  [[nodiscard]] const Statistics& statistics() const { return statistics_; }
+  [[nodiscard]] const TakeoverStatistics& statistics() const { return statistics_; }
   // The kept takeovers, also ones that were replaced.
   [[nodiscard]] std::size_t size() const { return log_.size(); }
 
@@ -99,7 +99,7 @@ class TakenNames {
   std::size_t untold_ = 0;
   // The highest turn sent or received.
   std::uint64_t turn_ = 0;
-  Statistics statistics_;
+  TakeoverStatistics statistics_;
 };
 
 }  // namespace sightline::load

@@ -40,18 +40,18 @@ std::uint64_t draw() {
 }  // namespace
 
 struct LoadExchange::State {
-  State(const Me& me, const Around& around, ExchangeOptions given)
-      : sealer(around.sealer),
-        load_subject(around.subjects.load()),
-        ask_subject(around.subjects.load_asks()),
+  State(const Me& me, const Deps& deps, LoadExchangeOptions given)
+      : sealer(deps.sealer),
+        load_subject(deps.subjects.load()),
+        ask_subject(deps.subjects.load_asks()),
         instance(me.instance),
         options(std::move(given)),
-        connection(around.connection),
-        book(around.book),
-        clock(around.clock),
-        queue(around.queue),
+        connection(deps.connection),
+        book(deps.book),
+        clock(deps.clock),
+        queue(deps.queue),
         inbox(std::make_shared<nats::Inbox>(kInboxLimits)),
-        tallies(around.metrics),
+        tallies(deps.metrics),
         own(me.instance, me.name, options.own),
         others(me.instance, draw, options.others),
         taken(me.instance, options.taken) {
@@ -60,9 +60,9 @@ struct LoadExchange::State {
   }
 
   // The result of a turn, to carry out after the lock is released.
-  struct Outcome {
+  struct TurnResult {
     std::vector<BookCall> calls;
-    std::vector<load::Ask> asks;
+    std::vector<load::LoadAsk> asks;
     std::vector<std::string> messages;
   };
 
@@ -75,12 +75,12 @@ struct LoadExchange::State {
   void take(const nats::Event& event, Instant now) SL_REQUIRES(mutex);
   void hear(const nats::Message& message, Instant now) SL_REQUIRES(mutex);
   void connected(Instant now) SL_REQUIRES(mutex);
-  Outcome turn(Instant now) SL_EXCLUDES(mutex);
+  TurnResult turn(Instant now) SL_EXCLUDES(mutex);
   [[nodiscard]] bool tells(Instant now) const SL_EXCLUDES(mutex);
   [[nodiscard]] LoadQueue::Content take_booked() const;
-  void tell(Outcome& outcome, Instant now) SL_REQUIRES(mutex);
+  void tell(TurnResult& outcome, Instant now) SL_REQUIRES(mutex);
   void count(Instant now) SL_REQUIRES(mutex);
-  void act(const Outcome& outcome, Instant now);
+  void act(const TurnResult& outcome, Instant now);
   void apply(const BookCall& call, Instant now);
   void publish(const std::string& subject, const std::string& message);
 
@@ -88,7 +88,7 @@ struct LoadExchange::State {
   const std::string load_subject;
   const std::string ask_subject;
   const std::uint64_t instance;
-  const ExchangeOptions options;
+  const LoadExchangeOptions options;
   nats::Connection& connection;
   fleet::LoadBook& book;
   const Clock& clock;
@@ -139,7 +139,7 @@ void LoadExchange::State::end() {
   // Before the farewell: later bookings could not be sent.
   queue->close();
   std::string farewell;
-  std::vector<load::OthersLoad::Source> sources;
+  std::vector<load::OthersLoad::RouterLoad> sources;
   {
     const MutexLock lock(mutex);
     farewell = own.farewell();
@@ -183,11 +183,11 @@ LoadQueue::Content LoadExchange::State::take_booked() const {
   return content;
 }
 
-LoadExchange::State::Outcome LoadExchange::State::turn(Instant now) {
+LoadExchange::State::TurnResult LoadExchange::State::turn(Instant now) {
   // The queue is emptied only when a message is due. Until then it adds up changes.
   const bool is_telling = tells(now);
   if (is_telling && booked.deltas.empty()) booked = take_booked();
-  Outcome outcome;
+  TurnResult outcome;
   const MutexLock lock(mutex);
   if (is_telling) tell(outcome, now);
   auto theirs = others.turn(now);
@@ -218,13 +218,13 @@ void LoadExchange::State::hear(const nats::Message& message, Instant now) {
   }
   const auto read = load::decode(std::get<std::string_view>(opened));
   if (!read.ok()) return tallies.left_aside("malformed");
-  if (const auto* told = std::get_if<load::Told>(&*read)) {
+  if (const auto* told = std::get_if<load::LoadReport>(&*read)) {
     others.hear(*told, now);
-  } else if (const auto* ask = std::get_if<load::Ask>(&*read)) {
+  } else if (const auto* ask = std::get_if<load::LoadAsk>(&*read)) {
     own.asked(*ask);
-  } else if (const auto* gone = std::get_if<load::Gone>(&*read)) {
+  } else if (const auto* gone = std::get_if<load::Leave>(&*read)) {
     others.hear(*gone, now);
-  } else if (const auto& theirs = std::get<load::Taken>(*read); others.hear(theirs, now)) {
+  } else if (const auto& theirs = std::get<load::Takeover>(*read); others.hear(theirs, now)) {
     auto names = taken.hear(theirs);
     std::move(names.begin(), names.end(), std::back_inserter(superseded));
   }
@@ -245,7 +245,7 @@ void LoadExchange::State::connected(Instant now) {
   others.connected(now);
 }
 
-void LoadExchange::State::tell(Outcome& outcome, Instant now) {
+void LoadExchange::State::tell(TurnResult& outcome, Instant now) {
   // One by one: a change that runs out of memory stays for the next turn.
   for (auto& deltas = booked.deltas; !deltas.empty(); deltas.erase(deltas.begin())) {
     own.take(deltas.begin()->first, deltas.begin()->second, now);
@@ -275,10 +275,10 @@ void LoadExchange::State::count(Instant now) {
                  .age = age});
 }
 
-void LoadExchange::State::act(const Outcome& outcome, Instant now) {
+void LoadExchange::State::act(const TurnResult& outcome, Instant now) {
   for (const BookCall& call : outcome.calls) apply(call, now);
   for (const std::string& message : outcome.messages) publish(load_subject, message);
-  for (const load::Ask& ask : outcome.asks) publish(ask_subject, load::encode(ask));
+  for (const load::LoadAsk& ask : outcome.asks) publish(ask_subject, load::encode(ask));
 }
 
 // The book ignores a rank that this router does not know yet. The next snapshot repeats it.
@@ -297,8 +297,8 @@ void LoadExchange::State::publish(const std::string& subject, const std::string&
   connection.publish(subject, sealer.seal(subject, message));
 }
 
-LoadExchange::LoadExchange(const Me& me, const Around& around, ExchangeOptions options)
-    : state_(std::make_unique<State>(me, around, std::move(options))) {
+LoadExchange::LoadExchange(const Me& me, const Deps& deps, LoadExchangeOptions options)
+    : state_(std::make_unique<State>(me, deps, std::move(options))) {
   state_->thread.emplace("sl-load",
                          [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
 }

@@ -14,7 +14,7 @@
 #include "common/runtime/metrics.h"
 
 #include "router/replicas/envelope/envelope.h"
-#include "router/replicas/load/message.h"
+#include "router/replicas/load/load_message.h"
 #include "router/replicas/load/others_load.h"
 #include "router/replicas/load/own_load.h"
 #include "router/replicas/load/taken_names.h"
@@ -33,7 +33,7 @@ using Supersede = std::function<void(const std::vector<load::ReservationName>&)>
 using Stands = std::function<bool(const load::ReservationName&)>;
 
 // The options of the three parts, and the two calls.
-struct ExchangeOptions {
+struct LoadExchangeOptions {
   load::OwnOptions own = {};
   load::OthersOptions others = {};
   load::TakenOptions taken = {};
@@ -56,7 +56,7 @@ class LoadExchange {
   };
   // The objects that it uses. All outlive it. The connection must send each message immediately.
   // The queue is the one that the load book's observer fills.
-  struct Around {
+  struct Deps {
     nats::Connection& connection;
     const envelope::Sealer& sealer;
     const contract::Subjects& subjects;
@@ -66,7 +66,7 @@ class LoadExchange {
     const Clock& clock;
   };
   // Starts the thread, which subscribes and asks the other routers for their totals.
-  LoadExchange(const Me& me, const Around& around, ExchangeOptions options = {});
+  LoadExchange(const Me& me, const Deps& deps, LoadExchangeOptions options = {});
   ~LoadExchange();  // calls stop()
   LoadExchange(const LoadExchange&) = delete;
   LoadExchange& operator=(const LoadExchange&) = delete;

@@ -11,7 +11,7 @@
 
 #include "common/base/mutex.h"
 
-#include "router/replicas/load/message.h"
+#include "router/replicas/load/load_message.h"
 #include "router/replicas/load/own_load.h"
 #include "router/workers/fleet/load_book.h"
 

@@ -33,9 +33,9 @@ class Tallies {
 
   // The present counts of the parts.
   struct Now {
-    load::OwnLoad::Statistics own;
-    load::OthersLoad::Statistics others;
-    load::TakenNames::Statistics taken;
+    load::OwnLoad::OwnStatistics own;
+    load::OthersLoad::OthersStatistics others;
+    load::TakenNames::TakeoverStatistics taken;
     std::size_t sources = 0;
     // The longest silence of a source.
     Duration age{};

@@ -239,7 +239,7 @@ Result<Announcement> decode(std::string_view text) {
   a.selection_address = SL_TRY(in.text("selection_address"));
   a.started = SL_TRY(in.number<std::int64_t>("started"));
   a.generation = SL_TRY(in.hex("generation"));
-  // Releases with the first version of frames send no number.
+  // Releases with frames of version 1 send no number.
   if (in.has("number")) a.number = SL_TRY(in.hex("number"));
   a.leaving = SL_TRY(in.truth("leaving"));
   return a;

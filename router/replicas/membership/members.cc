@@ -54,7 +54,7 @@ std::vector<MemberChange> Members::set_mine(Announcement mine) {
 }
 
 // An announcement of a present or former member must be newer than its last one.
-bool Members::may_count(const Announcement& theirs, Proof proof) {
+bool Members::admit_number(const Announcement& theirs, Proof proof) {
   const auto known = members_.find(theirs.instance);
   const bool is_known_proven = known != members_.end() && known->second.proof == Proof::Yes;
   if (proof == Proof::No) {
@@ -70,7 +70,7 @@ bool Members::may_count(const Announcement& theirs, Proof proof) {
   return theirs.number > last;
 }
 
-bool Members::has_room(Proof proof) {
+bool Members::admit_member(Proof proof) {
   const auto unproven =
       static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), [](const auto& one) {
         return one.second.proof == Proof::No;
@@ -97,7 +97,7 @@ void Members::note_gone(const Member& member) {
 
 std::optional<MemberChange> Members::hear(const Announcement& theirs, Proof proof, Instant now) {
   using Kind = MemberChange::Kind;
-  if (theirs.instance == mine_.instance || !may_count(theirs, proof)) return std::nullopt;
+  if (theirs.instance == mine_.instance || !admit_number(theirs, proof)) return std::nullopt;
   auto place = members_.find(theirs.instance);
   const bool is_new = place == members_.end();
   if (theirs.leaving) {
@@ -110,7 +110,7 @@ std::optional<MemberChange> Members::hear(const Announcement& theirs, Proof proo
     return change;
   }
   if (is_new) {
-    if (!has_room(proof)) return std::nullopt;
+    if (!admit_member(proof)) return std::nullopt;
     place = members_.emplace(theirs.instance, Member{}).first;
   }
   Member& member = place->second;

@@ -98,10 +98,10 @@ class Members {
   [[nodiscard]] std::string json(Instant now) const;
 
  private:
-  // Whether the announcement is new enough. Counts it otherwise.
-  [[nodiscard]] bool may_count(const Announcement& theirs, Proof proof);
-  // Whether another member fits into the limits. Counts it otherwise.
-  [[nodiscard]] bool has_room(Proof proof);
+  // Returns whether the announcement is new enough. Counts it otherwise.
+  [[nodiscard]] bool admit_number(const Announcement& theirs, Proof proof);
+  // Returns whether another member fits into the limits. Counts it otherwise.
+  [[nodiscard]] bool admit_member(Proof proof);
   // Remembers the last number of a member that has left.
   void note_gone(const Member& member);
 

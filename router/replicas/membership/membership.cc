@@ -59,13 +59,13 @@ void tell(const MemberChange& change) {
 }  // namespace
 
 struct Membership::State {
-  State(const Announcement& mine, const Around& around, ExchangeOptions options)
-      : connection(around.connection),
-        metrics(around.metrics),
-        clock(around.clock),
+  State(const Announcement& mine, const Deps& deps, MemberExchangeOptions options)
+      : connection(deps.connection),
+        metrics(deps.metrics),
+        clock(deps.clock),
         subjects(mine.scope, mine.revision),
         inbox(std::make_shared<nats::Inbox>(kInboxLimits)),
-        exchange(mine, subject_of, around.sealer, options) {}
+        exchange(mine, subject_of, deps.sealer, options) {}
 
   nats::Connection& connection;
   runtime::Metrics& metrics;
@@ -75,7 +75,7 @@ struct Membership::State {
   std::optional<WorkerThread> thread;
 
   mutable Mutex mutex;
-  Exchange exchange SL_GUARDED_BY(mutex);
+  MemberExchange exchange SL_GUARDED_BY(mutex);
 
   // Counted so far. Only the thread uses them.
   std::uint64_t malformed = 0;
@@ -112,7 +112,7 @@ struct Membership::State {
     const MutexLock lock(mutex);
     return exchange.due();
   }
-  Exchange::Turn take_turn() {
+  MemberExchange::Actions take_turn() {
     const MutexLock lock(mutex);
     return exchange.turn(clock.now());
   }
@@ -121,7 +121,7 @@ struct Membership::State {
     return exchange.farewell();
   }
 
-  void act(const Exchange::Turn& turn) {
+  void act(const MemberExchange::Actions& turn) {
     if (turn.announcement) connection.publish(subjects.members(), *turn.announcement);
     for (const MemberChange& change : turn.changes) tell(change);
     if (turn.changes_left_out > 0) {
@@ -168,8 +168,8 @@ struct Membership::State {
   }
 };
 
-Membership::Membership(const Announcement& mine, const Around& around, ExchangeOptions options)
-    : state_(std::make_unique<State>(mine, around, options)) {
+Membership::Membership(const Announcement& mine, const Deps& deps, MemberExchangeOptions options)
+    : state_(std::make_unique<State>(mine, deps, options)) {
   state_->thread.emplace("sl-members",
                          [state = state_.get()](const std::stop_token& stop) { state->run(stop); });
 }

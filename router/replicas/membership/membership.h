@@ -14,7 +14,7 @@
 #include "common/runtime/metrics.h"
 
 #include "router/replicas/membership/announcement.h"
-#include "router/replicas/membership/exchange.h"
+#include "router/replicas/membership/member_exchange.h"
 #include "router/replicas/membership/members.h"
 
 namespace sightline::membership {
@@ -25,14 +25,14 @@ namespace sightline::membership {
 class Membership {
  public:
   // The objects that it uses. All outlive it. The connection must send each message immediately.
-  struct Around {
+  struct Deps {
     nats::Connection& connection;
-    const envelope::Sealer& sealer;  // see Exchange
+    const envelope::Sealer& sealer;  // see MemberExchange
     runtime::Metrics& metrics;
     const Clock& clock;
   };
   // Starts the thread, which announces `mine` from now on.
-  Membership(const Announcement& mine, const Around& around, ExchangeOptions options = {});
+  Membership(const Announcement& mine, const Deps& deps, MemberExchangeOptions options = {});
   ~Membership();  // calls stop()
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;

@@ -12,10 +12,10 @@ constexpr Duration kSweepPause = std::chrono::seconds(1);
 
 }  // namespace
 
-ReaderLimits::Verdict ReaderLimits::admit(const Ask& ask, Instant now) {
-  Reader* reader = find_or_add(ask.reader, now);
-  if (reader == nullptr) return Verdict::TooMany;
-  if (ask.number <= reader->number) return Verdict::Repeated;
+ReaderLimits::AskVerdict ReaderLimits::admit(const Ask& ask, Instant now) {
+  ReaderRecord* reader = find_or_add(ask.reader, now);
+  if (reader == nullptr) return AskVerdict::TooMany;
+  if (ask.number <= reader->number) return AskVerdict::Repeated;
   // The number is used up before the limits are checked. Older requests count as repeated from then
   // on, whether this one is answered or not.
   reader->number = ask.number;
@@ -24,12 +24,12 @@ ReaderLimits::Verdict ReaderLimits::admit(const Ask& ask, Instant now) {
   // uses up nothing of the reader's own share.
   Second& second = running(ask.names_stream ? reader->second : strangers_, now);
   const std::uint32_t most = ask.names_stream ? options_.asks_max : options_.strangers_asks_max;
-  if (second.asks >= most || second.bytes >= options_.reply_bytes_max) return Verdict::TooMany;
+  if (second.asks >= most || second.bytes >= options_.reply_bytes_max) return AskVerdict::TooMany;
   ++second.asks;
-  return Verdict::Admitted;
+  return AskVerdict::Admitted;
 }
 
-ReaderLimits::Reader* ReaderLimits::find_or_add(const std::string& reader, Instant now) {
+ReaderLimits::ReaderRecord* ReaderLimits::find_or_add(const std::string& reader, Instant now) {
   const auto known = readers_.find(reader);
   if (known != readers_.end()) return &known->second;
   if (readers_.size() >= options_.readers_max && now >= next_sweep_) {

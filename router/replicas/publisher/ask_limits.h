@@ -46,7 +46,7 @@ class ReaderLimits {
     bool names_stream = false;
   };
   // The decision about a request.
-  enum class Verdict : std::uint8_t {
+  enum class AskVerdict : std::uint8_t {
     Admitted,
     // Its number is not above the highest number that this reader has sent.
     Repeated,
@@ -55,7 +55,7 @@ class ReaderLimits {
   };
   // Counts the request and decides about it. The number counts as used even if the verdict is
   // TooMany.
-  Verdict admit(const Ask& ask, Instant now);
+  AskVerdict admit(const Ask& ask, Instant now);
   // Counts the bytes that were sent to a reader after an admitted request. An unknown reader is
   // ignored.
   void charge(const std::string& reader, std::size_t bytes);
@@ -68,7 +68,7 @@ class ReaderLimits {
     std::size_t bytes = 0;
   };
   // A remembered reader.
-  struct Reader {
+  struct ReaderRecord {
     // Of its newest request.
     std::uint64_t number = 0;
     // When that request came.
@@ -76,12 +76,12 @@ class ReaderLimits {
     Second second;
   };
   // Returns null if there is no room for another reader.
-  Reader* find_or_add(const std::string& reader, Instant now);
+  ReaderRecord* find_or_add(const std::string& reader, Instant now);
   // Returns the second, restarted if it is over.
   static Second& running(Second& second, Instant now);
 
   ReaderLimitOptions options_;
-  std::map<std::string, Reader> readers_;
+  std::map<std::string, ReaderRecord> readers_;
   Second strangers_;
   Instant next_sweep_{};
 };

@@ -19,7 +19,7 @@ std::size_t home_of(keys::BlockKey key) { return operations::mixed(key) >> 10U; 
 }  // namespace
 
 BlockList::Slot BlockList::find(keys::BlockKey key) const {
-  const Part& part = parts_[operations::mixed(key) % kParts];
+  const SlotTable& part = parts_[operations::mixed(key) % kParts];
   if (part.slots.empty()) return kNone;
   const std::size_t mask = part.slots.size() - 1;
   for (std::size_t i = home_of(key) & mask;; i = (i + 1) & mask) {
@@ -28,7 +28,7 @@ BlockList::Slot BlockList::find(keys::BlockKey key) const {
   }
 }
 
-BlockList::Slot BlockList::push_back(const Block& block) {
+BlockList::Slot BlockList::push_back(const ListedBlock& block) {
   const Slot slot = take_slot();
   Entry& made = entry(slot);
   made.key = block.key;
@@ -43,7 +43,7 @@ BlockList::Slot BlockList::push_back(const Block& block) {
   last_ = slot;
   ++size_;
 
-  Part& part = parts_[operations::mixed(block.key) % kParts];
+  SlotTable& part = parts_[operations::mixed(block.key) % kParts];
   // The part grows before it is full. A probe ends at a free place, so there must always be one.
   if ((part.size + 1) * 4 > part.slots.size() * 3) grow(part);
   put(part, slot);
@@ -61,16 +61,17 @@ void BlockList::erase(Slot slot) {
   --size_;
 }
 
-Block BlockList::at(Slot slot) const {
+ListedBlock BlockList::at(Slot slot) const {
   const Entry& found = entry(slot);
-  Block block{.key = found.key, .parent = {}, .tiers = static_cast<std::uint8_t>(found.tiers)};
+  ListedBlock block{
+      .key = found.key, .parent = {}, .tiers = static_cast<std::uint8_t>(found.tiers)};
   if (found.has_parent != 0) block.parent = found.parent;
   return block;
 }
 
 std::size_t BlockList::memory_bytes() const {
   std::size_t bytes = chunks_.size() * sizeof(*chunks_[0]) + chunks_.capacity() * sizeof(void*);
-  for (const Part& part : parts_) bytes += part.slots.capacity() * sizeof(Slot);
+  for (const SlotTable& part : parts_) bytes += part.slots.capacity() * sizeof(Slot);
   return bytes + sizeof(*this);
 }
 
@@ -88,14 +89,14 @@ BlockList::Slot BlockList::take_slot() {
   return used_++;
 }
 
-void BlockList::put(Part& part, Slot slot) {
+void BlockList::put(SlotTable& part, Slot slot) {
   const std::size_t mask = part.slots.size() - 1;
   std::size_t i = home_of(entry(slot).key) & mask;
   while (part.slots[i] != kNone) i = (i + 1) & mask;
   part.slots[i] = slot;
 }
 
-void BlockList::grow(Part& part) {
+void BlockList::grow(SlotTable& part) {
   std::vector<Slot> old(part.slots.empty() ? kPartSlotsMin : part.slots.size() * 2, kNone);
   old.swap(part.slots);
   for (const Slot slot : old) {
@@ -105,7 +106,7 @@ void BlockList::grow(Part& part) {
 
 // Moves later entries of the same run into the hole, as long as their own searches still find them
 // there. So no mark of the erased entry stays, and searches do not grow longer with time.
-void BlockList::take_out(Part& part, Slot slot) {
+void BlockList::take_out(SlotTable& part, Slot slot) {
   const std::size_t mask = part.slots.size() - 1;
   std::size_t hole = home_of(entry(slot).key) & mask;
   while (part.slots[hole] != slot) hole = (hole + 1) & mask;

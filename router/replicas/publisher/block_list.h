@@ -15,14 +15,14 @@
 namespace sightline::publisher {
 
 // A block that a cache holds.
-struct Block {
+struct ListedBlock {
   keys::BlockKey key;
   // Absent: the first block of a prompt.
   std::optional<keys::BlockKey> parent;
   // One bit for each tier that holds it, Gpu is the lowest.
   std::uint8_t tiers = 0;
 
-  bool operator==(const Block&) const = default;
+  bool operator==(const ListedBlock&) const = default;
 };
 
 // Blocks in the order in which they were added, found by key. A block takes about 40 bytes: 32 for
@@ -39,14 +39,14 @@ class BlockList {
   // Returns kNone if the key is not in the list.
   [[nodiscard]] Slot find(keys::BlockKey key) const;
   // Adds a block behind the last one and returns its slot. The key must not be in the list.
-  Slot push_back(const Block& block);
+  Slot push_back(const ListedBlock& block);
   // Removes a block. Its slot must be in use.
   void erase(Slot slot);
-  // `tiers` are bits as in Block. The caller erases a block that no tier holds.
+  // `tiers` are bits as in ListedBlock. The caller erases a block that no tier holds.
   void set_tiers(Slot slot, std::uint8_t tiers) { entry(slot).tiers = tiers & kTiersMask; }
 
   // All of the following need a slot in use.
-  [[nodiscard]] Block at(Slot slot) const;
+  [[nodiscard]] ListedBlock at(Slot slot) const;
   [[nodiscard]] std::uint8_t tiers(Slot slot) const {
     return static_cast<std::uint8_t>(entry(slot).tiers);
   }
@@ -84,7 +84,7 @@ class BlockList {
   static_assert(sizeof(Entry) == 32);
   // A hash table with open addressing and linear probing. kNone marks a free place. At most three
   // quarters of the places are in use.
-  struct Part {
+  struct SlotTable {
     std::vector<Slot> slots;
     std::size_t size = 0;
   };
@@ -98,14 +98,14 @@ class BlockList {
   // Returns a free slot.
   Slot take_slot();
   // Puts the slot into a part that has room.
-  void put(Part& part, Slot slot);
+  void put(SlotTable& part, Slot slot);
   // Doubles the part.
-  void grow(Part& part);
+  void grow(SlotTable& part);
   // Takes the slot out of its part.
-  void take_out(Part& part, Slot slot);
+  void take_out(SlotTable& part, Slot slot);
 
   std::vector<std::unique_ptr<std::array<Entry, kSlotsPerChunk>>> chunks_;
-  std::array<Part, kParts> parts_;
+  std::array<SlotTable, kParts> parts_;
   Slot first_ = kNone;
   Slot last_ = kNone;
   // Erased slots, linked by `next`.

@@ -7,7 +7,7 @@
 
 #include "common/base/check.h"
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 
 namespace sightline::publisher {
 
@@ -28,7 +28,7 @@ ChunkWriter::ChunkWriter(frames::StreamName stream, std::uint64_t dump, std::siz
       std::min(kRunKeysMax, (operation_bytes_max_ - frames::kOperationBytes) / frames::kKeyBytes);
 }
 
-void ChunkWriter::add(const Block& block) {
+void ChunkWriter::add(const ListedBlock& block) {
   const bool is_next = !run_.keys.empty() && run_.keys.size() < run_keys_max_ &&
                        block.tiers == run_tiers_ && block.parent == run_.keys.back();
   if (!is_next) {
@@ -67,9 +67,9 @@ void ChunkWriter::put(operations::Store store) {
 
 void ChunkWriter::end_chunk() {
   if (operations_.empty()) return;
-  frames::Chunk chunk{.dump = dump_,
-                      .chunk = static_cast<std::uint32_t>(chunks_.size()),
-                      .operations = std::exchange(operations_, {})};
+  frames::DumpChunk chunk{.dump = dump_,
+                          .chunk = static_cast<std::uint32_t>(chunks_.size()),
+                          .operations = std::exchange(operations_, {})};
   chunks_.push_back(frames::encode({.stream = stream_, .body = std::move(chunk)}));
   chunks_.back().shrink_to_fit();  // it is kept for a while, and was grown in doubling steps
   operation_bytes_ = 0;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 #include "router/replicas/publisher/block_list.h"
 
 namespace sightline::publisher {
@@ -23,7 +23,7 @@ class ChunkWriter {
   ChunkWriter(frames::StreamName stream, std::uint64_t dump, std::size_t chunk_bytes);
 
   // Adds the next block.
-  void add(const Block& block);
+  void add(const ListedBlock& block);
   // Ends the last chunk. No add() may follow.
   void finish();
 

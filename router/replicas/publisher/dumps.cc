@@ -11,18 +11,19 @@ namespace sightline::publisher {
 Dumps::Dumps(frames::StreamName stream, DumpOptions options, std::function<std::uint64_t()> draw)
     : stream_(std::move(stream)), options_(options), draw_(std::move(draw)) {}
 
-Dumps::Asked Dumps::ask(const std::string& reader, std::uint64_t since, Instant now) {
+Dumps::DumpRequestResult Dumps::ask(const std::string& reader, std::uint64_t since, Instant now) {
   // A reader applies the frames from offer.seq + 1 on after the dump. The agent must
   // still have this frame.
   const bool is_of_use = !made_.empty() && made_.back().offer.seq + 1 >= since;
   if (!is_making() && is_of_use &&
       (now - made_.back().made_at <= options_.shared_for || would_rob(now))) {
     made_.back().used_at = now;
-    return Asked::Given;
+    return DumpRequestResult::Given;
   }
-  if (waiting_.size() >= options_.readers_max && !waiting_.contains(reader)) return Asked::Refused;
+  if (waiting_.size() >= options_.readers_max && !waiting_.contains(reader))
+    return DumpRequestResult::Refused;
   waiting_.insert(reader);
-  return is_making() ? Asked::Waiting : Asked::ToBegin;
+  return is_making() ? DumpRequestResult::Waiting : DumpRequestResult::ToBegin;
 }
 
 void Dumps::begin(HeldBlocks& held, std::uint64_t epoch, std::uint64_t seq) {

@@ -15,7 +15,7 @@
 
 #include "common/base/clock.h"
 
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 #include "router/replicas/publisher/chunk_writer.h"
 #include "router/replicas/publisher/held_blocks.h"
 
@@ -53,7 +53,7 @@ class Dumps {
   Dumps(frames::StreamName stream, DumpOptions options, std::function<std::uint64_t()> draw);
 
   // The result of a request for a dump.
-  enum class Asked : std::uint8_t {
+  enum class DumpRequestResult : std::uint8_t {
     // A dump is there, see newest_offer().
     Given,
     // The reader gets the offer when the dump in progress is made, see step().
@@ -65,8 +65,8 @@ class Dumps {
   };
   // `since` is the oldest position whose frame the agent still has. A dump that ends before it is
   // not given, because the reader could not get the frames after it.
-  Asked ask(const std::string& reader, std::uint64_t since, Instant now);
-  // The offer of the newest dump. Needs one, see Asked::Given and Stepped::Made.
+  DumpRequestResult ask(const std::string& reader, std::uint64_t since, Instant now);
+  // The offer of the newest dump. Needs one, see DumpRequestResult::Given and Stepped::Made.
   [[nodiscard]] const frames::Offer& newest_offer() const { return made_.back().offer; }
 
   // Begins a dump of all blocks that are held at this moment, at this position of the epoch.

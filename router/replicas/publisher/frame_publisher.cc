@@ -9,7 +9,7 @@
 
 #include "common/base/check.h"
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 
 namespace sightline::publisher {
 

@@ -15,7 +15,7 @@
 
 #include "router/cache/operations/facts.h"
 #include "router/cache/operations/operation.h"
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 #include "router/replicas/publisher/ask_limits.h"
 #include "router/replicas/publisher/dumps.h"
 #include "router/replicas/publisher/frame_ring.h"
@@ -37,8 +37,9 @@ struct PublisherOptions {
   Duration flush_after = std::chrono::microseconds(250);  // an operation waits for others.
   Duration beat_every = std::chrono::seconds(1);
   Duration turn_beat_after = std::chrono::milliseconds(100);  // until changed facts get a beat.
-  Duration look_for = std::chrono::seconds(1);  // a Question with `look` waits for the engine.
-  std::size_t looks_max = 256;                  // waiting ones. Others are answered immediately.
+  Duration look_for =
+      std::chrono::seconds(1);  // a StreamQuestion with `look` waits for the engine.
+  std::size_t looks_max = 256;  // waiting ones. Others are answered immediately.
   DumpOptions dump;
   ReaderLimitOptions readers;
 };
@@ -127,7 +128,7 @@ class FramePublisher final : public operations::OperationSink {
 
  private:
   struct Look {
-    frames::Question question;
+    frames::StreamQuestion question;
     Instant asked_at{};
   };
   void follow(const operations::CacheName& cache);
@@ -139,7 +140,7 @@ class FramePublisher final : public operations::OperationSink {
   void flush(bool with_beat);
   [[nodiscard]] frames::Beat beat() const;
   [[nodiscard]] Instant beat_at() const;
-  void hear_body(const frames::Question& question, Instant now);
+  void hear_body(const frames::StreamQuestion& question, Instant now);
   void hear_body(const frames::RangeAsk& ask, Instant now);
   void hear_body(const frames::DumpAsk& ask, Instant now);
   void hear_body(const frames::ChunkAsk& ask, Instant now);
@@ -156,7 +157,7 @@ class FramePublisher final : public operations::OperationSink {
     return false;
   }
   bool refuse_other_epoch(const std::string& reader, std::uint64_t epoch);
-  void answer(const frames::Question& question, Instant now);
+  void answer(const frames::StreamQuestion& question, Instant now);
   void answer_looks(Instant now);
   void begin_dump();
   void reply(const std::string& reader, frames::Body body);

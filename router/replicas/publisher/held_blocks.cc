@@ -81,8 +81,8 @@ std::size_t HeldBlocks::memory_bytes() const {
   std::size_t bytes = blocks_.memory_bytes();
   if (!snapshot_) return bytes;
   if (snapshot_->cleared) bytes += snapshot_->cleared->memory_bytes();
-  return bytes +
-         snapshot_->changed.size() * (sizeof(std::pair<std::uint64_t, Block>) + kMapNodeBytes);
+  return bytes + snapshot_->changed.size() *
+                     (sizeof(std::pair<std::uint64_t, ListedBlock>) + kMapNodeBytes);
 }
 
 void HeldBlocks::begin_snapshot() {
@@ -91,7 +91,7 @@ void HeldBlocks::begin_snapshot() {
   snapshot_->place = blocks_.first();
 }
 
-std::optional<Block> HeldBlocks::next_of_snapshot() {
+std::optional<ListedBlock> HeldBlocks::next_of_snapshot() {
   if (!snapshot_) return std::nullopt;
   const BlockList& blocks = snapshot_->cleared ? *snapshot_->cleared : blocks_;
   BlockList::Slot& place = snapshot_->place;
@@ -106,7 +106,7 @@ std::optional<Block> HeldBlocks::next_of_snapshot() {
     return block;
   }
   if (!is_there) return std::nullopt;
-  const Block block = blocks.at(place);
+  const ListedBlock block = blocks.at(place);
   place = blocks.next(place);
   return block;
 }

@@ -21,7 +21,7 @@ struct HeldSnapshot {
   // The next block to read.
   BlockList::Slot place = BlockList::kNone;
   // Blocks that changed or were erased since, by order, as they were.
-  std::map<std::uint64_t, Block> changed;
+  std::map<std::uint64_t, ListedBlock> changed;
   // The list as it was, if the cache was emptied since.
   std::optional<BlockList> cleared;
 };
@@ -53,7 +53,7 @@ class HeldBlocks {
   // Returns each block of the snapshot once, in the order in which the blocks were first stored.
   // Parents come before their children, except a parent that was removed and stored again. Returns
   // nothing at the end, or without a snapshot.
-  std::optional<Block> next_of_snapshot();
+  std::optional<ListedBlock> next_of_snapshot();
   void end_snapshot() { snapshot_.reset(); }
   // Copies of blocks that are kept only for the snapshot, because they changed before it reached
   // them.

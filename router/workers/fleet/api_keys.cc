@@ -38,7 +38,7 @@ Result<std::string> parse_api_key(std::string_view content) {
   return std::string(content);
 }
 
-const ApiKeys::Key& ApiKeys::of(const contract::WorkerSpec& spec, Instant now) {
+const ApiKeys::KeyState& ApiKeys::of(const contract::WorkerSpec& spec, Instant now) {
   if (spec.api_key_file.empty()) return none_;
   const auto [entry, is_new] = files_.try_emplace(spec.api_key_file);
   File& file = entry->second;
@@ -63,7 +63,7 @@ void ApiKeys::keep(const std::vector<contract::WorkerSpec>& workers) {
 void ApiKeys::read(const std::string& path, File& file, Instant now) {
   file.read_at = now;
   auto key = read_api_key(path);
-  Key next;
+  KeyState next;
   if (key.ok()) {
     next.key = std::move(*key);
   } else {

@@ -32,7 +32,7 @@ class ApiKeys {
 
   // A key, or why there is no key. An unusable file is read again later. Only regular files are
   // read, so no reading ever waits.
-  struct Key {
+  struct KeyState {
     // Empty: there is no key.
     std::string key;
     // Why not, empty if there is a key or no file is configured.
@@ -40,7 +40,7 @@ class ApiKeys {
   };
   // Returns the key of the worker's file. The file is read at the first call, and again while it
   // cannot be used.
-  const Key& of(const contract::WorkerSpec& spec, Instant now);
+  const KeyState& of(const contract::WorkerSpec& spec, Instant now);
   // The worker refused its key. Reads the file again, because the key may have been replaced.
   void refused(const contract::WorkerSpec& spec, Instant now);
   // Drops the files that no worker of the list names.
@@ -49,13 +49,13 @@ class ApiKeys {
  private:
   // What was read of a file.
   struct File {
-    Key key;
+    KeyState key;
     Instant read_at;
   };
   // Reads the file and logs a new problem.
   static void read(const std::string& path, File& file, Instant now);
 
-  const Key none_{};
+  const KeyState none_{};
   std::map<std::string, File> files_;  // by path
 };
 

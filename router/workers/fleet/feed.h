@@ -11,7 +11,7 @@
 #include "common/base/ids.h"
 #include "common/contract/worker_spec.h"
 
-#include "router/cache/content/adapters.h"
+#include "router/cache/content/adapter_meanings.h"
 #include "router/cache/operations/facts.h"
 #include "router/workers/fleet/block_size.h"
 

@@ -31,7 +31,7 @@ void Fleet::set_workers(const std::vector<WorkerSpec>& workers) {
 }
 
 void Fleet::take_facts(CacheId cache, const operations::CacheFacts& facts) {
-  state_->change(cache, [&](Member& member, Rank& rank, Effects& effects) {
+  state_->change(cache, [&](FleetMember& member, Rank& rank, Effects& effects) {
     const FeedNews news = fleet::take_facts(*rank.feed, facts);
     if (news.block_size) state_->take_block_size(member, rank.feed->block_size, effects);
     if (news.health) State::tell_rank(member, rank, effects);
@@ -40,7 +40,7 @@ void Fleet::take_facts(CacheId cache, const operations::CacheFacts& facts) {
 }
 
 void Fleet::refuse_feed(CacheId cache, std::string_view reason) {
-  state_->change(cache, [&](Member& member, Rank& rank, Effects& effects) {
+  state_->change(cache, [&](FleetMember& member, Rank& rank, Effects& effects) {
     const bool is_news = refuse(*rank.feed, reason);
     if (is_news) State::tell_rank(member, rank, effects);
     effects.tell(LogLevel::Error, "cannot read the KV events of a worker",
@@ -58,7 +58,7 @@ void Fleet::report_failure(std::string_view worker, const Error& error) {
   std::function<void()> wake;
   {
     const MutexLock lock(state_->mutex);
-    Member* member = state_->find(worker);
+    FleetMember* member = state_->find(worker);
     if (member == nullptr) return;
     const Instant now = state_->clock.now();
     // Lately means within two probe intervals.
@@ -80,15 +80,15 @@ void Fleet::report_success(std::string_view worker) {
   // Almost all requests succeed while no worker fails. They take no lock then.
   if (state_->failing_workers == 0) return;
   const MutexLock lock(state_->mutex);
-  if (Member* member = state_->find(worker)) state_->forget_failures(*member);
+  if (FleetMember* member = state_->find(worker)) state_->forget_failures(*member);
 }
 
 Fleet::DueProbes Fleet::take_due_probes(std::size_t most) {
   const MutexLock lock(state_->mutex);
   const Instant now = state_->clock.now();
   DueProbes due{{}, now + state_->options.probe_interval};
-  std::vector<Member*> waiting;
-  for (Member& member : state_->members) {
+  std::vector<FleetMember*> waiting;
+  for (FleetMember& member : state_->members) {
     if (member.is_probed) continue;
     if (member.next_probe <= now) {
       waiting.push_back(&member);
@@ -98,12 +98,12 @@ Fleet::DueProbes Fleet::take_due_probes(std::size_t most) {
   }
   if (waiting.size() > most) {
     // The longest waiting ones first, so every worker is probed.
-    std::stable_sort(waiting.begin(), waiting.end(), [](const Member* a, const Member* b) {
-      return a->next_probe < b->next_probe;
-    });
+    std::stable_sort(
+        waiting.begin(), waiting.end(),
+        [](const FleetMember* a, const FleetMember* b) { return a->next_probe < b->next_probe; });
     waiting.resize(most);
   }
-  for (Member* member : waiting) {
+  for (FleetMember* member : waiting) {
     member->is_probed = true;
     const Instant before = std::exchange(member->probe_began, now);
     member->view.life->begin_period(now - before < state_->options.probe_interval);
@@ -123,7 +123,7 @@ void Fleet::apply_probe(const WorkerSpec& spec, const Probe& probe) {
   Effects effects;
   {
     const MutexLock lock(state_->mutex);
-    Member* member = state_->find(spec);
+    FleetMember* member = state_->find(spec);
     if (member == nullptr) return;
     member->is_probed = false;
     member->view.was_asked = true;
@@ -146,7 +146,7 @@ void Fleet::apply_load(const WorkerSpec& spec, const ServerLoad& load) {
   Effects effects;
   {
     const MutexLock lock(state_->mutex);
-    Member* member = state_->find(spec);
+    FleetMember* member = state_->find(spec);
     if (member == nullptr) return;
     set_load(member->view, load);
     note_generated(*member, load);
@@ -161,7 +161,7 @@ void Fleet::apply_sleep(const WorkerSpec& spec, bool is_asleep) {
   Effects effects;
   {
     const MutexLock lock(state_->mutex);
-    Member* member = state_->find(spec);
+    FleetMember* member = state_->find(spec);
     // The same report again changes nothing, so no snapshot is made.
     if (member == nullptr || std::exchange(member->seen.is_asleep, is_asleep) == is_asleep) return;
     state_->settle(*member, effects);
@@ -175,7 +175,7 @@ void Fleet::check_work() {
   {
     const MutexLock lock(state_->mutex);
     const Instant now = state_->clock.now();
-    for (Member& member : state_->members) {
+    for (FleetMember& member : state_->members) {
       const std::uint64_t before = unannounced_blocks(member);
       if (note_work(member, now, state_->options)) state_->settle(member, effects);
       const std::uint64_t blocks = unannounced_blocks(member);

@@ -43,12 +43,12 @@ bool is_refused(const auto& part) {
 
 // Callbacks share it. They may come until the client has stopped.
 struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
-  State(const contract::FleetSettings& fleet_settings, const Dependencies& around)
+  State(const contract::FleetSettings& fleet_settings, const Deps& deps)
       : settings(fleet_settings),
-        fleet(around.fleet),
-        metrics(around.metrics),
-        clock(around.clock),
-        client({.timeout = fleet_settings.probe_timeout, .names = &around.names}) {}
+        fleet(deps.fleet),
+        metrics(deps.metrics),
+        clock(deps.clock),
+        client({.timeout = fleet_settings.probe_timeout, .names = &deps.names}) {}
 
   // A worker, and when its load is read.
   struct Watched {
@@ -139,7 +139,7 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
       Watched* worker = find(spec.name);
       const bool asks = worker != nullptr && asks_version(*worker);
       const auto ask = asks ? WorkerClient::AskVersion::Yes : WorkerClient::AskVersion::No;
-      const ApiKeys::Key& key = keys.of(spec, clock.now());
+      const ApiKeys::KeyState& key = keys.of(spec, clock.now());
       auto done = [self = shared_from_this(), spec, problem = key.problem](Probe probe) {
         probe.key_problem = problem;
         self->post([self, spec, probe = std::move(probe)] {
@@ -300,8 +300,8 @@ struct FleetControl::State : std::enable_shared_from_this<FleetControl::State> {
   }
 };
 
-FleetControl::FleetControl(const contract::FleetSettings& settings, const Dependencies& around)
-    : state_(std::make_shared<State>(settings, around)) {}
+FleetControl::FleetControl(const contract::FleetSettings& settings, const Deps& deps)
+    : state_(std::make_shared<State>(settings, deps)) {}
 
 FleetControl::~FleetControl() { stop(); }
 

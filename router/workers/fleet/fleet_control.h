@@ -21,7 +21,7 @@ namespace sightline::fleet {
 class FleetControl {
  public:
   // The objects that it uses. All outlive it.
-  struct Dependencies {
+  struct Deps {
     Fleet& fleet;
     // For the workers' hosts.
     hosts::Lookup& names;
@@ -29,7 +29,7 @@ class FleetControl {
     const Clock& clock;
   };
   // Starts nothing before start().
-  FleetControl(const contract::FleetSettings& settings, const Dependencies& around);
+  FleetControl(const contract::FleetSettings& settings, const Deps& deps);
   ~FleetControl();  // calls stop()
   FleetControl(const FleetControl&) = delete;
   FleetControl& operator=(const FleetControl&) = delete;

@@ -18,18 +18,19 @@ namespace sightline::fleet {
 
 using contract::WorkerSpec;
 
-Member* Fleet::State::find(std::string_view name) {
-  const auto found = std::find_if(members.begin(), members.end(),
-                                  [name](const Member& m) { return m.view.spec.name == name; });
+FleetMember* Fleet::State::find(std::string_view name) {
+  const auto found = std::find_if(members.begin(), members.end(), [name](const FleetMember& m) {
+    return m.view.spec.name == name;
+  });
   return found == members.end() ? nullptr : &*found;
 }
 
-Member* Fleet::State::find(const WorkerSpec& spec) {
-  Member* member = find(spec.name);
+FleetMember* Fleet::State::find(const WorkerSpec& spec) {
+  FleetMember* member = find(spec.name);
   return member != nullptr && is_same_worker(spec, member->view.spec) ? member : nullptr;
 }
 
-void Fleet::State::drop_feeds(Member& member, Effects& effects) {
+void Fleet::State::drop_feeds(FleetMember& member, Effects& effects) {
   for (Rank& rank : member.view.ranks) {
     if (rank.feed) effects.removed.push_back(rank.feed->cache);
     rank.feed.reset();
@@ -38,14 +39,14 @@ void Fleet::State::drop_feeds(Member& member, Effects& effects) {
   member.view.block_size.forget_events();
 }
 
-void Fleet::State::learn_rank_conflict(Member& member, const std::string& conflict) const {
+void Fleet::State::learn_rank_conflict(FleetMember& member, const std::string& conflict) const {
   const bool is_news = std::exchange(member.seen.rank_conflict, conflict) != conflict;
   // A repeated report of the same contradiction counts once.
   if (!is_news || conflict.empty()) return;
   metrics.counter(contract::kRankMismatchTotal, {member.view.spec.name}).add();
 }
 
-void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found,
+void Fleet::State::set_ranks(FleetMember& member, const std::vector<FoundRank>& found,
                              Effects& effects) {
   // All feeds end together: events of a worker with another number of ranks are assigned in another
   // way.
@@ -75,7 +76,7 @@ void Fleet::State::set_ranks(Member& member, const std::vector<FoundRank>& found
   before = std::move(ranks);
 }
 
-void Fleet::State::settle(Member& member, Effects& effects) {
+void Fleet::State::settle(FleetMember& member, Effects& effects) {
   // The order matters: the share decides who stays routed, block sizes decide who is excluded, and
   // names count only workers that may take requests.
   if (share.count(member)) keep_slow(effects);
@@ -90,17 +91,17 @@ void Fleet::State::settle_renamed(Effects& effects) {
   adapter_names = std::make_shared<const AdapterNames>(meanings.adapters());
   served_revision = revision + 1;
   is_changed = true;
-  for (Member& m : members) settle_one(m, effects);
+  for (FleetMember& m : members) settle_one(m, effects);
 }
 
-void Fleet::State::count_names(Member& member, bool counts) {
+void Fleet::State::count_names(FleetMember& member, bool counts) {
   const auto& known = member.published;
   // Almost every call ends here.
   if (known && known->models == member.view.models && member.ballot.counts == counts) return;
   Ballot next = ballot_of(member.view.models, counts);
   if (next == member.ballot) return;
-  const bool is_complete =
-      std::all_of(members.begin(), members.end(), [](const Member& m) { return m.view.was_asked; });
+  const bool is_complete = std::all_of(members.begin(), members.end(),
+                                       [](const FleetMember& m) { return m.view.was_asked; });
   is_name_changed |= meanings.recast(member.ballot, next, is_complete);
   member.ballot = std::move(next);
 }
@@ -108,7 +109,7 @@ void Fleet::State::count_names(Member& member, bool counts) {
 void Fleet::State::compare_block_sizes(Effects& effects) {
   std::vector<BlockSize*> sound;
   std::vector<const BlockSize*> followed;
-  for (Member& m : members) {
+  for (FleetMember& m : members) {
     if (!m.evidence.is_sound) continue;
     sound.push_back(&m.view.block_size);
     if (m.view.first_feed() != nullptr) followed.push_back(&m.view.block_size);
@@ -120,7 +121,7 @@ void Fleet::State::compare_block_sizes(Effects& effects) {
   const std::uint32_t most = common_block_size(announced, known_block_size);
   const bool is_news = std::exchange(block_size_of_most, most) != most;
   is_changed |= is_news;
-  for (Member& m : members) {
+  for (FleetMember& m : members) {
     // The size may also have changed without a change of the common one.
     const bool is_same = m.published && m.published->block_size == m.view.block_size;
     if (is_news || !is_same) settle_one(m, effects);
@@ -136,14 +137,14 @@ void Fleet::State::keep_slow(Effects& effects) {
       stay ? "most workers do not answer in time: they still get requests"
            : "at least half of the workers answer in time: slow workers get no more requests",
       {{"slow", share.slow}, {"workers", share.routed}});
-  for (Member& m : members) {
+  for (FleetMember& m : members) {
     m.seen.stays_routed = stay;
     // The state of a new member is decided later.
     if (m.published) settle_one(m, effects);
   }
 }
 
-void Fleet::State::settle_one(Member& member, Effects& effects) {
+void Fleet::State::settle_one(FleetMember& member, Effects& effects) {
   member.evidence = evidence_of(member);
   WorkerStatus status = judge(member.view, member.seen, block_size_of_most);
   count_names(member, may_take_requests(status.state));
@@ -170,7 +171,7 @@ void Fleet::State::settle_one(Member& member, Effects& effects) {
   is_changed = true;
 }
 
-void Fleet::State::set_state_metric(const Member& member, WorkerState now) const {
+void Fleet::State::set_state_metric(const FleetMember& member, WorkerState now) const {
   for (const WorkerState state : kWorkerStates) {
     metrics.gauge(contract::kWorkerState, {member.view.spec.name, name_of(state)})
         .set(state == now ? 1 : 0);
@@ -184,7 +185,7 @@ void Fleet::State::publish() {
   next->served_revision = served_revision;
   next->block_size = block_size_of_most;
   next->adapter_names = adapter_names;
-  for (const Member& member : members) next->workers.push_back(member.published);
+  for (const FleetMember& member : members) next->workers.push_back(member.published);
   snapshot.publish(std::move(next));
 }
 
@@ -203,14 +204,14 @@ void Fleet::State::act(const Effects& effects) const {
 }
 
 void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effects& effects) {
-  std::unordered_map<std::string, Member*> known;
-  for (Member& member : members) known[member.view.spec.name] = &member;
+  std::unordered_map<std::string, FleetMember*> known;
+  for (FleetMember& member : members) known[member.view.spec.name] = &member;
   std::unordered_set<std::string_view> wanted;
-  std::vector<Member> next;
+  std::vector<FleetMember> next;
   for (const WorkerSpec& spec : workers) {
     wanted.insert(spec.name);
     const auto found = known.find(spec.name);
-    Member* old = found == known.end() ? nullptr : found->second;
+    FleetMember* old = found == known.end() ? nullptr : found->second;
     if (old != nullptr && is_same_worker(old->view.spec, spec)) {
       // Only drain and key may differ, so the member continues.
       old->view.spec = spec;
@@ -223,7 +224,7 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
     }
   }
   members.swap(next);
-  for (Member& old : next) {
+  for (FleetMember& old : next) {
     if (old.view.spec.name.empty()) continue;
     // Feeds, counts and names of a member that left must not count any more.
     drop_feeds(old, effects);
@@ -235,25 +236,25 @@ void Fleet::State::replace_members(const std::vector<WorkerSpec>& workers, Effec
     effects.gone_workers.push_back(old.view.spec.name);
     effects.tell(LogLevel::Info, "worker removed", {{"worker", old.view.spec.name}});
   }
-  for (Member& member : members) {
+  for (FleetMember& member : members) {
     member.seen.stays_routed = slow_stay_routed;
     share.count(member);
   }
   keep_slow(effects);
   compare_block_sizes(effects);
   // Members are judged only when all of them are in the list.
-  for (Member& member : members) settle_one(member, effects);
+  for (FleetMember& member : members) settle_one(member, effects);
   settle_renamed(effects);
   is_changed = true;
   served_revision = revision + 1;
 }
 
-void Fleet::State::count_failing(const Member& member, std::uint32_t before) {
+void Fleet::State::count_failing(const FleetMember& member, std::uint32_t before) {
   if (before == 0 && member.failed_requests != 0) ++failing_workers;
   if (before != 0 && member.failed_requests == 0) --failing_workers;
 }
 
-void Fleet::State::forget_failures(Member& member) {
+void Fleet::State::forget_failures(FleetMember& member) {
   count_failing(member, std::exchange(member.failed_requests, 0));
 }
 
@@ -267,7 +268,7 @@ Instant Fleet::State::last_event(std::string_view name) const {
   return last;
 }
 
-void Fleet::State::probe_answered(Member& member, const Probe& probe, Effects& effects) {
+void Fleet::State::probe_answered(FleetMember& member, const Probe& probe, Effects& effects) {
   const Instant now = clock.now();
   note_life(member, now, options);
   note_refused_calls(member, probe);
@@ -290,7 +291,7 @@ void Fleet::State::probe_answered(Member& member, const Probe& probe, Effects& e
   member.view.load_read->set(now);
 }
 
-void Fleet::State::take_block_size(Member& member, const AnnouncedBlockSize& latest,
+void Fleet::State::take_block_size(FleetMember& member, const AnnouncedBlockSize& latest,
                                    Effects& effects) const {
   const BlockSize& size = member.view.block_size;
   fleet::take_block_size(member.view, latest);
@@ -305,7 +306,7 @@ void Fleet::State::take_block_size(Member& member, const AnnouncedBlockSize& lat
                 {"configured", size.configured()}});
 }
 
-void Fleet::State::tell_rank(const Member& member, const Rank& rank, Effects& effects) {
+void Fleet::State::tell_rank(const FleetMember& member, const Rank& rank, Effects& effects) {
   if (!member.view.has_several_ranks()) return;
   const std::string& unverified = rank.feed->unverified;
   const bool is_ready = unverified.empty();

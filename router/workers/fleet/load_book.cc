@@ -73,7 +73,7 @@ void LoadCell::end(const Booking& booking, bool decoding) {
 
 void LoadCell::tell(const LoadChange& change) const { shared_->observer(change); }
 
-void LoadCell::set_others(std::shared_ptr<const Source> source, const Load& load, Instant now) {
+void LoadCell::set_others(std::shared_ptr<const LoadSource> source, const Load& load, Instant now) {
   const MutexLock lock(mutex_);
   // Totals replace each other. A late message cannot add up.
   std::erase_if(others_, [&](const Others& others) { return others.source == source; });
@@ -97,7 +97,7 @@ void LoadCell::drop_silent(Instant now) {
   std::erase_if(others_, [&](const Others& others) { return !others.source->is_heard(now); });
 }
 
-void LoadCell::drop(const Source& source) {
+void LoadCell::drop(const LoadSource& source) {
   const MutexLock lock(mutex_);
   std::erase_if(others_, [&](const Others& others) { return others.source.get() == &source; });
 }
@@ -159,19 +159,19 @@ std::shared_ptr<LoadCell> LoadBook::open(const RankName& name) {
   return cell;
 }
 
-std::shared_ptr<LoadBook::Source> LoadBook::find(std::string_view source, Instant now) {
+std::shared_ptr<LoadBook::LoadSource> LoadBook::find(std::string_view source, Instant now) {
   const auto known = sources_.find(source);
   return known != sources_.end() && known->second->is_heard(now) ? known->second : nullptr;
 }
 
-std::shared_ptr<LoadBook::Source> LoadBook::begin(std::string_view source, Instant now) {
+std::shared_ptr<LoadBook::LoadSource> LoadBook::begin(std::string_view source, Instant now) {
   // Room is made only when a new source needs it.
   std::erase_if(sources_, [now](const auto& entry) { return !entry.second->is_heard(now); });
   for (const auto& [name, place] : cells_) {
     if (const auto cell = place.lock()) cell->drop_silent(now);
   }
   if (sources_.size() >= kLoadSourcesMax) return nullptr;
-  auto begun = std::make_shared<Source>(source_timeout_, now);
+  auto begun = std::make_shared<LoadSource>(source_timeout_, now);
   sources_.emplace(source, begun);
   return begun;
 }

@@ -69,8 +69,8 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
     std::atomic<std::uint64_t> next_booking = 1;
   };
   // Another router. After too long a silence it counts as a new source if it comes back.
-  struct Source {
-    Source(Duration silence_max, Instant now) : timeout(silence_max), heard(now) {}
+  struct LoadSource {
+    LoadSource(Duration silence_max, Instant now) : timeout(silence_max), heard(now) {}
 
     const Duration timeout;
     std::atomic<Instant> heard;
@@ -81,7 +81,7 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
   };
   // The work of another router on this rank.
   struct Others {
-    std::shared_ptr<const Source> source;
+    std::shared_ptr<const LoadSource> source;
     Load load;  // without recent_prefill_blocks
     RecentWork recent;
   };
@@ -95,10 +95,10 @@ class LoadCell : public std::enable_shared_from_this<LoadCell> {
   void tell(const LoadChange& change) const;  // needs is_told()
 
   // What LoadBook changes of the others' work.
-  void set_others(std::shared_ptr<const Source> source, const Load& load, Instant now);
+  void set_others(std::shared_ptr<const LoadSource> source, const Load& load, Instant now);
   void copy_others(const LoadCell& from);
   void drop_silent(Instant now);
-  void drop(const Source& source);
+  void drop(const LoadSource& source);
 
   const RankName name_ = {};
   // Null: of no book.
@@ -168,11 +168,11 @@ class LoadBook {
   void forget(std::string_view source);
 
  private:
-  using Source = LoadCell::Source;
+  using LoadSource = LoadCell::LoadSource;
   // Returns null if the source is not known, or was silent for too long.
-  std::shared_ptr<Source> find(std::string_view source, Instant now) SL_REQUIRES(mutex_);
+  std::shared_ptr<LoadSource> find(std::string_view source, Instant now) SL_REQUIRES(mutex_);
   // Returns null if there is no room.
-  std::shared_ptr<Source> begin(std::string_view source, Instant now) SL_REQUIRES(mutex_);
+  std::shared_ptr<LoadSource> begin(std::string_view source, Instant now) SL_REQUIRES(mutex_);
 
   const std::shared_ptr<LoadCell::Shared> shared_;
   const Duration source_timeout_;
@@ -181,7 +181,7 @@ class LoadBook {
   std::map<RankName, std::weak_ptr<LoadCell>> cells_ SL_GUARDED_BY(mutex_);
   // Above it, cells that are gone are dropped.
   std::size_t cells_max_ SL_GUARDED_BY(mutex_) = 64;
-  std::map<std::string, std::shared_ptr<Source>, std::less<>> sources_ SL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<LoadSource>, std::less<>> sources_ SL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sightline::fleet

@@ -23,14 +23,14 @@ Duration backoff(const FleetOptions& options, std::uint32_t failures) {
   return std::min(wait, options.suspect_backoff_max);
 }
 
-bool is_out(const Member& member) { return member.seen.is_silent || member.seen.is_suspect; }
+bool is_out(const FleetMember& member) { return member.seen.is_silent || member.seen.is_suspect; }
 
-void suspect(Member& member, Instant until) {
+void suspect(FleetMember& member, Instant until) {
   member.suspect_until = until;
   member.seen.is_suspect = true;
 }
 
-void end_suspicion(Member& member) {
+void end_suspicion(FleetMember& member) {
   member.suspect_until.reset();
   member.seen.is_suspect = false;
 }
@@ -41,14 +41,14 @@ bool same_discovery(const Discovery& a, const Discovery& b) {
 
 }  // namespace
 
-BlockSizeEvidence evidence_of(const Member& member) {
+BlockSizeEvidence evidence_of(const FleetMember& member) {
   return {.is_sound = member.seen.is_alive && conflict_of(member.view, member.seen).empty(),
           .has_feed = member.view.first_feed() != nullptr,
           .size = member.view.block_size};
 }
 
-Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book) {
-  Member member;
+FleetMember new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book) {
+  FleetMember member;
   member.next_probe = now;
   member.moved_at = now;
   member.view = view_of(spec);
@@ -56,7 +56,7 @@ Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book)
   return member;
 }
 
-bool note_failed_probe(Member& member, const Probe& probe, Sighting moment,
+bool note_failed_probe(FleetMember& member, const Probe& probe, Sighting moment,
                        const FleetOptions& options) {
   const Error& error = probe.health.error();
   Observations& seen = member.seen;
@@ -99,7 +99,7 @@ bool note_failed_probe(Member& member, const Probe& probe, Sighting moment,
   return false;
 }
 
-void note_life(Member& member, Instant now, const FleetOptions& options) {
+void note_life(FleetMember& member, Instant now, const FleetOptions& options) {
   member.failed_probes = 0;
   Observations& seen = member.seen;
   seen.is_alive = seen.was_alive = true;
@@ -110,7 +110,7 @@ void note_life(Member& member, Instant now, const FleetOptions& options) {
   member.next_probe = member.suspect_until.value_or(now + options.probe_interval);
 }
 
-RequestBlame note_failed_request(Member& member, const Error& error, Sighting moment,
+RequestBlame note_failed_request(FleetMember& member, const Error& error, Sighting moment,
                                  const FleetOptions& options) {
   Observations& seen = member.seen;
   const bool is_timeout = error.code == ErrorCode::Timeout;
@@ -136,7 +136,7 @@ RequestBlame note_failed_request(Member& member, const Error& error, Sighting mo
   return RequestBlame::Suspect;
 }
 
-std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now,
+std::optional<Discovery> news_of(FleetMember& member, const Probe& probe, Instant now,
                                  const FleetOptions& options) {
   const Worker& view = member.view;
   const bool has_feed = view.first_feed() != nullptr;
@@ -159,7 +159,7 @@ std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now
   return found;
 }
 
-void note_refused_calls(Member& member, const Probe& probe) {
+void note_refused_calls(FleetMember& member, const Probe& probe) {
   const auto refusal = [](const auto& part) -> const Error* {
     return !part.ok() && part.error().code == ErrorCode::Unauthorized ? &part.error() : nullptr;
   };
@@ -179,12 +179,12 @@ void note_refused_calls(Member& member, const Probe& probe) {
   if (!probe.key_problem.empty()) text = probe.key_problem;
 }
 
-void note_generated(Member& member, const ServerLoad& load) {
+void note_generated(FleetMember& member, const ServerLoad& load) {
   const double before = std::exchange(member.generated_tokens, load.generated_tokens);
   member.has_generated = member.has_generated || before != load.generated_tokens;
 }
 
-std::uint64_t unannounced_blocks(const Member& member) {
+std::uint64_t unannounced_blocks(const FleetMember& member) {
   return member.view.computed->total() - member.announced_at;
 }
 
@@ -197,7 +197,7 @@ std::string seconds_text(Duration time) {
   return text + " s";
 }
 
-void note_tokens(Member& member, Instant now, const FleetOptions& options) {
+void note_tokens(FleetMember& member, Instant now, const FleetOptions& options) {
   std::uint64_t held = 0;
   for (const Rank& rank : member.view.ranks) held += rank.load->own(now).in_flight;
   const bool has_generated = std::exchange(member.has_generated, false);
@@ -216,7 +216,7 @@ void note_tokens(Member& member, Instant now, const FleetOptions& options) {
                                  seconds_text(options.wedge_timeout) + " (fleet.wedge_timeout)";
 }
 
-void note_announcements(Member& member, Instant now) {
+void note_announcements(FleetMember& member, Instant now) {
   bool has_announced = false;
   bool is_followed = false;
   for (const Rank& rank : member.view.ranks) {
@@ -242,14 +242,14 @@ void note_announcements(Member& member, Instant now) {
 
 }  // namespace
 
-bool note_work(Member& member, Instant now, const FleetOptions& options) {
+bool note_work(FleetMember& member, Instant now, const FleetOptions& options) {
   const auto before = std::pair(member.seen.wedged, member.seen.unannounced);
   note_tokens(member, now, options);
   note_announcements(member, now);
   return before != std::pair(member.seen.wedged, member.seen.unannounced);
 }
 
-bool SlowShare::count(Member& member) {
+bool SlowShare::count(FleetMember& member) {
   const Observations& seen = member.seen;
   const bool is_routed =
       seen.is_alive && !member.view.spec.drain && (!is_out(member) || seen.is_slow);
@@ -263,7 +263,7 @@ bool SlowShare::count(Member& member) {
   return true;
 }
 
-void SlowShare::leave(const Member& member) {
+void SlowShare::leave(const FleetMember& member) {
   routed -= member.is_counted_routed ? 1 : 0;
   slow -= member.is_counted_slow ? 1 : 0;
 }

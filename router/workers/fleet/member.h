@@ -79,7 +79,7 @@ struct BlockSizeEvidence {
 };
 
 // A worker with its history. Only the fleet changes it, under its lock.
-struct Member {
+struct FleetMember {
   // The worker as the next snapshot shows it, if it has changed.
   Worker view;
   // The worker in the present snapshot. Null: there is no snapshot with it.
@@ -114,14 +114,14 @@ struct Sighting {
 };
 
 // Returns a worker without history. Its first probe is due at `now`.
-Member new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book);
-BlockSizeEvidence evidence_of(const Member& member);
+FleetMember new_member(const contract::WorkerSpec& spec, Instant now, LoadBook& book);
+BlockSizeEvidence evidence_of(const FleetMember& member);
 
 // Applies a failed probe. Returns whether the worker's feeds must be dropped.
-bool note_failed_probe(Member& member, const Probe& probe, Sighting moment,
+bool note_failed_probe(FleetMember& member, const Probe& probe, Sighting moment,
                        const FleetOptions& options);
 // The worker answered. The caller applies what it reports.
-void note_life(Member& member, Instant now, const FleetOptions& options);
+void note_life(FleetMember& member, Instant now, const FleetOptions& options);
 
 // What a failed request proves about the worker.
 enum class RequestBlame : std::uint8_t {
@@ -130,11 +130,11 @@ enum class RequestBlame : std::uint8_t {
   Suspect,  // the worker is suspect
 };
 // Applies a failed request.
-RequestBlame note_failed_request(Member& member, const Error& error, Sighting moment,
+RequestBlame note_failed_request(FleetMember& member, const Error& error, Sighting moment,
                                  const FleetOptions& options);
 
 // Returns the event endpoints and ranks that the probe reports, if they apply now.
-std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now,
+std::optional<Discovery> news_of(FleetMember& member, const Probe& probe, Instant now,
                                  const FleetOptions& options);
 
 // Checks how the worker progresses with this router's requests. Bytes of its answers or its own
@@ -142,14 +142,14 @@ std::optional<Discovery> news_of(Member& member, const Probe& probe, Instant now
 // computes.
 // A wedged worker stays wedged until it sends a token, or until wedge_timeout after it last held a
 // request. Returns whether the observations changed. Call it about once a second.
-bool note_work(Member& member, Instant now, const FleetOptions& options);
+bool note_work(FleetMember& member, Instant now, const FleetOptions& options);
 // Applies the worker's own count of generated tokens.
-void note_generated(Member& member, const ServerLoad& load);
+void note_generated(FleetMember& member, const ServerLoad& load);
 // Whole blocks that it computed since it last announced any.
-std::uint64_t unannounced_blocks(const Member& member);
+std::uint64_t unannounced_blocks(const FleetMember& member);
 
 // Sets which of the router's own calls the worker refuses, and the remedy. Pure.
-void note_refused_calls(Member& member, const Probe& probe);
+void note_refused_calls(FleetMember& member, const Probe& probe);
 
 // How many workers are left out by timeouts alone, among all that are routed or would be without
 // them.
@@ -158,9 +158,9 @@ struct SlowShare {
   std::int64_t slow = 0;
 
   // Counts the member as it is now, instead of as it was. Returns whether that changed.
-  bool count(Member& member);
+  bool count(FleetMember& member);
   // The member does not count any more.
-  void leave(const Member& member);
+  void leave(const FleetMember& member);
   // Too many are slow to leave them out.
   [[nodiscard]] bool is_large() const { return 2 * slow > routed; }
 };

@@ -19,12 +19,12 @@ bool NameMeanings::recast(const Ballot& before, const Ballot& next, bool is_comp
   const std::size_t is = next.counts ? 1 : 0;
   // The new ballot is counted before the old one is removed, so no count passes through zero.
   for (const auto& [name, is_adapter] : next.is_adapter) {
-    Count& count = counts_[name];
+    NameCount& count = counts_[name];
     ++count.listed;
     (is_adapter ? count.adapter : count.base) += is;
   }
   for (const auto& [name, is_adapter] : before.is_adapter) {
-    Count& count = counts_[name];
+    NameCount& count = counts_[name];
     --count.listed;
     (is_adapter ? count.adapter : count.base) -= was;
     settle(name, count, is_complete);
@@ -35,7 +35,7 @@ bool NameMeanings::recast(const Ballot& before, const Ballot& next, bool is_comp
   return adapters != adapters_;
 }
 
-void NameMeanings::settle(const std::string& name, Count& count, bool is_complete) {
+void NameMeanings::settle(const std::string& name, NameCount& count, bool is_complete) {
   const bool is_tie = count.base == count.adapter;
   // A tie keeps a settled meaning. An unsettled name falls to the base model below.
   if (is_tie && count.is_settled && count.listed > 0) return;

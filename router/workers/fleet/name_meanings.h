@@ -49,7 +49,7 @@ class NameMeanings {
 
  private:
   // How many workers list a name, and how.
-  struct Count {
+  struct NameCount {
     // Ballots with the name.
     std::size_t listed = 0;
     // Ballots that count.
@@ -59,10 +59,10 @@ class NameMeanings {
     bool is_settled = false;
   };
   // Decides the meaning of one name by its counts.
-  void settle(const std::string& name, Count& count, bool is_complete);
+  void settle(const std::string& name, NameCount& count, bool is_complete);
 
   const AdapterNames base_;
-  std::map<std::string, Count, std::less<>> counts_;
+  std::map<std::string, NameCount, std::less<>> counts_;
   AdapterNames adapters_;
 };
 

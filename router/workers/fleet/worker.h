@@ -15,7 +15,7 @@
 #include "common/base/log.h"
 #include "common/contract/worker_spec.h"
 
-#include "router/cache/content/adapters.h"
+#include "router/cache/content/adapter_meanings.h"
 #include "router/engine/family/server_facts.h"
 #include "router/engine/family/version.h"
 #include "router/workers/fleet/block_size.h"

@@ -22,14 +22,14 @@ namespace {
 using http::Failure;
 
 // The result of a call: the body of a 200, or why there is no body.
-struct Answer {
+struct EngineAnswer {
   Result<std::string> body;
   int status = 0;        // 0: no answer came
   bool refused = false;  // nothing listens there
 };
 
 // One GET. The key is sent only to this server.
-struct Question {
+struct EngineRequest {
   http::ServerAddress engine;
   std::string path;
   std::string api_key;  // empty: no key
@@ -81,7 +81,7 @@ struct ProbeParts {
   }
 
   // Only the status counts. The body has no meaning.
-  void put_health(const Answer& answer) {
+  void put_health(const EngineAnswer& answer) {
     // A server that refuses the key is alive.
     const bool wants_key = code_of(answer.status) == ErrorCode::Unauthorized;
     if (!answer.body.ok() && answer.status != 200 && !wants_key) {
@@ -129,7 +129,7 @@ struct WorkerClient::State {
                                     : http::Client(pool, kept);
   }
 
-  void get(Question question, std::function<void(Answer)> done) {
+  void get(EngineRequest question, std::function<void(EngineAnswer)> done) {
     {
       const MutexLock lock(mutex);
       ++unfinished;
@@ -137,13 +137,13 @@ struct WorkerClient::State {
     spawn(pool.context(0).get_executor(), call(std::move(question), std::move(done)));
   }
 
-  Task<void> call(Question question, std::function<void(Answer)> done) {
+  Task<void> call(EngineRequest question, std::function<void(EngineAnswer)> done) {
     Running running;
     calls.insert(&running);
     auto give_up = [&running] { running.give_up(); };
     Deadline deadline(pool.deadlines(0), give_up);
     deadline.set(options.timeout);
-    Answer answer = co_await ask(question, running);
+    EngineAnswer answer = co_await ask(question, running);
     calls.erase(&running);
     done(std::move(answer));
     const MutexLock lock(mutex);
@@ -151,7 +151,7 @@ struct WorkerClient::State {
     idle.notify_all();
   }
 
-  Task<Answer> ask(const Question& question, Running& running) {
+  Task<EngineAnswer> ask(const EngineRequest& question, Running& running) {
     http::Call request{.endpoint = question.engine,
                        .head = {"GET", question.path, {}},
                        .body = {},
@@ -172,9 +172,9 @@ struct WorkerClient::State {
       if (exchange.kept_connection_closed()) continue;
       if (running.is_given_up) break;
       const bool refused = exchange.connection_refused();
-      co_return Answer{std::move(body), status, refused};
+      co_return EngineAnswer{std::move(body), status, refused};
     }
-    co_return Answer{no_answer_in_time()};
+    co_return EngineAnswer{no_answer_in_time()};
   }
 
   // Returns the body of a 200, else the error that the status means.
@@ -205,54 +205,56 @@ WorkerClient::WorkerClient(const Options& options) : state_(std::make_unique<Sta
 
 WorkerClient::~WorkerClient() { stop(); }
 
-void WorkerClient::start_probe(const Asked& server, AskVersion ask_version,
+void WorkerClient::start_probe(const EngineAddress& server, AskVersion ask_version,
                                std::function<void(Probe)> done) {
   const auto parts = std::make_shared<ProbeParts>();
   parts->done = std::move(done);
   const family::Family* const family = &server.family;
   const family::Questions paths = family->questions();
-  const auto get = [&](std::string_view path, std::function<void(Answer)> answered) {
+  const auto get = [&](std::string_view path, std::function<void(EngineAnswer)> answered) {
     state_->get({server.address, std::string(path), server.api_key}, std::move(answered));
   };
   if (ask_version == AskVersion::Yes) {
     ++parts->missing;
-    get(paths.version, [parts, family](Answer answer) {
+    get(paths.version, [parts, family](EngineAnswer answer) {
       auto& body = answer.body;
       parts->probe.version = body.ok() ? family->parse_version(std::move(*body)) : body.error();
       parts->put();
     });
   }
-  get("/health", [parts](const Answer& answer) { parts->put_health(answer); });
-  get("/v1/models", [parts](Answer answer) {
+  get("/health", [parts](const EngineAnswer& answer) { parts->put_health(answer); });
+  get("/v1/models", [parts](EngineAnswer answer) {
     auto& body = answer.body;
     parts->probe.models = body.ok() ? family::parse_models(std::move(*body)) : body.error();
     parts->put();
   });
-  get(paths.sources, [parts, family](Answer answer) {
+  get(paths.sources, [parts, family](EngineAnswer answer) {
     auto& body = answer.body;
     parts->probe.sources = body.ok() ? family->parse_sources(std::move(*body)) : body.error();
     parts->put();
   });
-  get(paths.load, [parts, family](Answer answer) {
+  get(paths.load, [parts, family](EngineAnswer answer) {
     auto& body = answer.body;
     parts->probe.load = body.ok() ? family->parse_load(std::move(*body)) : body.error();
     parts->put();
   });
 }
 
-void WorkerClient::start_load(const Asked& server, std::function<void(Result<ServerLoad>)> done) {
+void WorkerClient::start_load(const EngineAddress& server,
+                              std::function<void(Result<ServerLoad>)> done) {
   const family::Family* const family = &server.family;
   state_->get({server.address, std::string(family->questions().load), server.api_key},
-              [family, done = std::move(done)](Answer answer) {
+              [family, done = std::move(done)](EngineAnswer answer) {
                 auto& body = answer.body;
                 done(body.ok() ? family->parse_load(std::move(*body)) : body.error());
               });
 }
 
-void WorkerClient::start_sleep(const Asked& server, std::function<void(Result<bool>)> done) {
+void WorkerClient::start_sleep(const EngineAddress& server,
+                               std::function<void(Result<bool>)> done) {
   const std::string path(server.family.questions().sleep);
   state_->get({server.address, path, server.api_key},
-              [path, done = std::move(done)](Answer answer) {
+              [path, done = std::move(done)](EngineAnswer answer) {
                 auto& body = answer.body;
                 done(body.ok() ? family::parse_sleep(std::move(*body), path) : body.error());
               });

@@ -40,17 +40,18 @@ class WorkerClient {
   // there is one, is sent as a bearer token. An answer 401 or 403 is ErrorCode::Unauthorized.
   enum class AskVersion : bool { No, Yes };
   // The server to ask.
-  struct Asked {
+  struct EngineAddress {
     http::ServerAddress address;
     const family::Family& family;
     std::string api_key = {};
   };
-  void start_probe(const Asked& server, AskVersion ask_version, std::function<void(Probe)> done);
+  void start_probe(const EngineAddress& server, AskVersion ask_version,
+                   std::function<void(Probe)> done);
   // Requests only the load.
-  void start_load(const Asked& server, std::function<void(Result<ServerLoad>)> done);
+  void start_load(const EngineAddress& server, std::function<void(Result<ServerLoad>)> done);
   // Asks whether the engine sleeps. The family must have a path for it. Errors: as in the parts of
   // a probe, and Corrupt if the answer does not say it.
-  void start_sleep(const Asked& server, std::function<void(Result<bool>)> done);
+  void start_sleep(const EngineAddress& server, std::function<void(Result<bool>)> done);
 
   // Cancels running calls and waits for their callbacks. No call may be started afterwards. May be
   // called twice.

@@ -27,15 +27,15 @@ class Fnv {
 
 }  // namespace
 
-std::string_view name_of(Source source) {
+std::string_view name_of(ListSource source) {
   switch (source) {
-    case Source::None:
+    case ListSource::None:
       return "none";
-    case Source::File:
+    case ListSource::File:
       return "file";
-    case Source::Peers:
+    case ListSource::Peers:
       return "peers";
-    case Source::Push:
+    case ListSource::Push:
       return "push";
   }
   return "none";
@@ -70,13 +70,13 @@ InForce with_boot(const InForce& now, std::vector<WorkerSpec> boot) {
   if (now.pushed) {
     next.workers = with_key_files(now.pushed->list.workers, next.boot);
   } else {
-    next.source = Source::File;
+    next.source = ListSource::File;
     next.workers = next.boot;
   }
   return next;
 }
 
-InForce with_push(const InForce& now, std::shared_ptr<const PushedList> pushed, Source source) {
+InForce with_push(const InForce& now, std::shared_ptr<const PushedList> pushed, ListSource source) {
   InForce next;
   next.source = source;
   next.boot = now.boot;

@@ -15,7 +15,7 @@
 namespace sightline::lists {
 
 // Where the worker list in force comes from, the weakest source first.
-enum class Source : std::uint8_t {
+enum class ListSource : std::uint8_t {
   // There is no list.
   None,
   // Flags, environment and configuration file.
@@ -25,10 +25,11 @@ enum class Source : std::uint8_t {
   // Pushed here.
   Push,
 };
-inline constexpr std::array kSources = {Source::None, Source::File, Source::Peers, Source::Push};
+inline constexpr std::array kSources = {ListSource::None, ListSource::File, ListSource::Peers,
+                                        ListSource::Push};
 
 // The source as responses and metrics name it: `none`, `file`, `peers` or `push`.
-std::string_view name_of(Source source);
+std::string_view name_of(ListSource source);
 
 // Differs between different lists, also by generation and revision. It detects differences, not
 // forgeries.
@@ -51,7 +52,7 @@ struct PushedList {
 
 // The list that counts, and where it comes from.
 struct InForce {
-  Source source = Source::None;
+  ListSource source = ListSource::None;
   // Null: no list was pushed.
   std::shared_ptr<const PushedList> pushed;
   // The workers that the fleet should have.
@@ -66,6 +67,6 @@ struct InForce {
 // From then on only its key files count.
 InForce with_boot(const InForce& now, std::vector<contract::WorkerSpec> boot);
 // Returns the list in force after a pushed list that judge() has accepted.
-InForce with_push(const InForce& now, std::shared_ptr<const PushedList> pushed, Source source);
+InForce with_push(const InForce& now, std::shared_ptr<const PushedList> pushed, ListSource source);
 
 }  // namespace sightline::lists

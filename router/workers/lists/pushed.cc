@@ -137,16 +137,17 @@ Difference difference(const std::vector<WorkerSpec>& before, const std::vector<W
   return result;
 }
 
-Verdict judge(std::string_view own_revision, const PushedWorkers* held, const PushedWorkers& next) {
+ListVerdict judge(std::string_view own_revision, const PushedWorkers* held,
+                  const PushedWorkers& next) {
   // The revision is checked first: a generation of another revision means nothing here.
-  if (next.revision != own_revision) return Verdict::OtherRevision;
+  if (next.revision != own_revision) return ListVerdict::OtherRevision;
   const std::uint64_t latest =
       held == nullptr ? kFirstGenerationMax : held->generation + kGenerationStepMax;
-  if (next.generation > latest) return Verdict::TooFar;
-  if (held == nullptr || next.generation > held->generation) return Verdict::TakeOver;
-  if (next.generation < held->generation) return Verdict::Older;
+  if (next.generation > latest) return ListVerdict::TooFar;
+  if (held == nullptr || next.generation > held->generation) return ListVerdict::TakeOver;
+  if (next.generation < held->generation) return ListVerdict::Older;
   // Two lists with one generation are a mistake of the pusher. The router keeps the present one.
-  return next.workers == held->workers ? Verdict::Same : Verdict::Forked;
+  return next.workers == held->workers ? ListVerdict::Same : ListVerdict::Forked;
 }
 
 }  // namespace sightline::lists

@@ -55,7 +55,7 @@ Difference difference(const std::vector<contract::WorkerSpec>& before,
                       const std::vector<contract::WorkerSpec>& after);
 
 // What to do with a pushed list.
-enum class Verdict : std::uint8_t {
+enum class ListVerdict : std::uint8_t {
   // Its generation is the next: put it in force.
   TakeOver,
   // The present list: do nothing.
@@ -72,6 +72,7 @@ enum class Verdict : std::uint8_t {
 
 // Decides what to do with a pushed list. `held` is the pushed list in force, null before the first
 // one.
-Verdict judge(std::string_view own_revision, const PushedWorkers* held, const PushedWorkers& next);
+ListVerdict judge(std::string_view own_revision, const PushedWorkers* held,
+                  const PushedWorkers& next);
 
 }  // namespace sightline::lists

@@ -30,7 +30,7 @@ std::size_t BlockPool::leading(const std::vector<keys::BlockKey>& prompt) const 
 }
 
 void BlockPool::use(keys::BlockKey key) {
-  Block& block = named_.at(key);
+  ListedBlock& block = named_.at(key);
   ++block.users;
   if (!block.idle) return;
   idle_.erase(*block.idle);
@@ -64,7 +64,7 @@ bool BlockPool::name(keys::BlockKey block) {
 void BlockPool::release(const std::vector<keys::BlockKey>& named, std::size_t unnamed) {
   free_ += unnamed;
   for (auto key = named.rbegin(); key != named.rend(); ++key) {
-    Block& block = named_.at(*key);
+    ListedBlock& block = named_.at(*key);
     SL_CHECK(block.users > 0);
     if (--block.users == 0) block.idle = idle_.insert(idle_.end(), *key);
   }

@@ -63,7 +63,7 @@ class BlockPool {
   [[nodiscard]] std::vector<keys::BlockKey> held() const;
 
  private:
-  struct Block {
+  struct ListedBlock {
     std::uint32_t users = 0;
     std::optional<std::list<keys::BlockKey>::iterator> idle = {};
   };
@@ -71,7 +71,7 @@ class BlockPool {
 
   std::size_t free_;  // blocks without content
   const std::size_t blocks_;
-  std::unordered_map<keys::BlockKey, Block> named_;
+  std::unordered_map<keys::BlockKey, ListedBlock> named_;
   std::list<keys::BlockKey> idle_;  // blocks without a request, least recently used first
 };
 

@@ -31,11 +31,11 @@ std::string wanted(const json::Value& row) {
 
 std::string header_seen(ByteView encoded) {
   const image::Header header = image::read_header(encoded);
-  if (const auto* known = std::get_if<image::Known>(&header)) {
+  if (const auto* known = std::get_if<image::KnownImage>(&header)) {
     return std::string(image::name_of(known->format)) + " " + std::to_string(known->width) + "x" +
            std::to_string(known->height);
   }
-  if (std::holds_alternative<image::Unknown>(header)) return "unknown";
+  if (std::holds_alternative<image::UnknownImage>(header)) return "unknown";
   return std::get<Error>(header).code == ErrorCode::TooLarge ? "too large" : "refused";
 }
 

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 #include "tests/integration/agent/deployment.h"
 
 namespace sightline::agent {

@@ -81,17 +81,16 @@ struct Router {
     followed::FollowedOptions options;
     options.follower = follower;
     feeds = std::make_unique<followed::FollowedFeeds>(
-        std::move(options),
-        followed::FollowedFeeds::Around{.events = *host.events,
-                                        .control = *host.control,
-                                        .subjects = host.subjects,
-                                        .sealer = host.sealer,
-                                        .index = index,
-                                        .held = index,
-                                        .removals = removals,
-                                        .clock = system_clock(),
-                                        .reader = name,
-                                        .draw = [this] { return draw.next(); }});
+        std::move(options), followed::FollowedFeeds::Deps{.events = *host.events,
+                                                          .control = *host.control,
+                                                          .subjects = host.subjects,
+                                                          .sealer = host.sealer,
+                                                          .index = index,
+                                                          .held = index,
+                                                          .removals = removals,
+                                                          .clock = system_clock(),
+                                                          .reader = name,
+                                                          .draw = [this] { return draw.next(); }});
   }
 
   [[nodiscard]] Blocks held(CacheId cache) const {
@@ -142,12 +141,12 @@ struct Agent {
       return wanted;
     };
     streams.emplace(std::move(with), std::move(wishes),
-                    AgentStreams::Around{.control = *host.control,
-                                         .events = *host.events,
-                                         .sealer = host.sealer,
-                                         .subjects = host.subjects,
-                                         .metrics = host.metrics,
-                                         .clock = system_clock()});
+                    AgentStreams::Deps{.control = *host.control,
+                                       .events = *host.events,
+                                       .sealer = host.sealer,
+                                       .subjects = host.subjects,
+                                       .metrics = host.metrics,
+                                       .clock = system_clock()});
   }
   void want(std::vector<WantedStream> now) {
     const MutexLock lock(mutex);
@@ -220,7 +219,7 @@ class Feed {
   AgentStreams& streams_;
   const CacheId cache_;
   operations::CacheName cache_name_;
-  Told told_;
+  CacheReport told_;
   Blocks blocks_;
   std::unique_ptr<operations::OperationSink> sink_;
 };

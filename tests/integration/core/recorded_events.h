@@ -6,7 +6,7 @@
 
 #include "common/base/bytes.h"
 
-#include "simulator/core/kv_event.h"
+#include "simulator/core/published_event.h"
 
 namespace sightline::core {
 

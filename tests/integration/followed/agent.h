@@ -21,7 +21,7 @@
 #include "common/runtime/worker_thread.h"
 
 #include "router/replicas/envelope/envelope.h"
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 #include "router/replicas/publisher/frame_publisher.h"
 #include "tests/support/nats_server.h"
 

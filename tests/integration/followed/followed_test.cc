@@ -50,16 +50,16 @@ struct Router {
       told[cache].push_back(now);
     };
     feeds = std::make_unique<FollowedFeeds>(
-        std::move(options), FollowedFeeds::Around{.events = *events,
-                                                  .control = *control,
-                                                  .subjects = subjects,
-                                                  .sealer = sealer,
-                                                  .index = scarce,
-                                                  .held = index,
-                                                  .removals = removals,
-                                                  .clock = system_clock(),
-                                                  .reader = name,
-                                                  .draw = [this] { return rng.next(); }});
+        std::move(options), FollowedFeeds::Deps{.events = *events,
+                                                .control = *control,
+                                                .subjects = subjects,
+                                                .sealer = sealer,
+                                                .index = scarce,
+                                                .held = index,
+                                                .removals = removals,
+                                                .clock = system_clock(),
+                                                .reader = name,
+                                                .draw = [this] { return rng.next(); }});
   }
 
   [[nodiscard]] Blocks held(CacheId cache) const {

@@ -291,10 +291,10 @@ TEST_F(HttpsTest, ALongWatchPassesThroughASmallBuffer) {
   for (int i = 0; i < kLines; ++i) {
     const auto event = (*watch)->next(fakes::kPatience);
     ASSERT_TRUE(event.ok()) << event.error().message;
-    ASSERT_EQ(event->what, WatchEvent::What::Event);
+    ASSERT_EQ(event->what, WatchEvent::EventKind::Event);
     ASSERT_EQ(event->object.at({"metadata", "resourceVersion"}).text(), std::to_string(i));
   }
-  EXPECT_EQ((*watch)->next(fakes::kPatience)->what, WatchEvent::What::Ended);
+  EXPECT_EQ((*watch)->next(fakes::kPatience)->what, WatchEvent::EventKind::Ended);
 }
 
 TEST_F(HttpsTest, AWatchCutInALineReturnsTheWholeLines) {
@@ -331,12 +331,12 @@ TEST_F(HttpsTest, ASilentWatchEndsByCancellationOrAStop) {
   auto other = api.watch(kPods, {});
   ASSERT_TRUE(watch.ok() && other.ok());
   EXPECT_EQ((*watch)->next(fakes::kPatience)->type, "ADDED");
-  EXPECT_EQ((*watch)->next(milliseconds(20))->what, WatchEvent::What::Silent);
+  EXPECT_EQ((*watch)->next(milliseconds(20))->what, WatchEvent::EventKind::Silent);
   std::jthread canceller([&] { (*watch)->cancel(); });
-  EXPECT_EQ((*watch)->next(fakes::kPatience)->what, WatchEvent::What::Ended);
+  EXPECT_EQ((*watch)->next(fakes::kPatience)->what, WatchEvent::EventKind::Ended);
   EXPECT_EQ((*other)->next(fakes::kPatience)->type, "ADDED");
   std::jthread stopper([&] { stop_.request_stop(); });
-  EXPECT_EQ((*other)->next(fakes::kPatience)->what, WatchEvent::What::Ended);
+  EXPECT_EQ((*other)->next(fakes::kPatience)->what, WatchEvent::EventKind::Ended);
   EXPECT_TRUE(failed(get(api), Reason::Cancelled));
 }
 

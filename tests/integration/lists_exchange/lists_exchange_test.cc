@@ -41,14 +41,14 @@ struct Router {
     lists.boot(std::vector<WorkerSpec>{*contract::parse_worker("name=boot,url=http://boot:1")},
                true);
     exchange = std::make_unique<ListsExchange>(
-        ListsExchange::Around{*connection, sealer, subjects, instance, instance * 977, metrics,
-                              system_clock()},
+        ListsExchange::Deps{*connection, sealer, subjects, instance, instance * 977, metrics,
+                            system_clock()},
         ListsExchange::Hooks{
             .own = [this] { return own(); },
             .announced = [this] { return std::set<std::uint64_t>{announced.load()}; },
             .offer =
                 [this](std::string body) {
-                  static_cast<void>(lists.offer(std::move(body), lists::Source::Peers));
+                  static_cast<void>(lists.offer(std::move(body), lists::ListSource::Peers));
                 },
             .does_without = [this] { lists.boot_without_peers(); }});
   }
@@ -60,10 +60,10 @@ struct Router {
             std::shared_ptr<const std::string>(now->pushed, &now->pushed->body)};
   }
   void push(const std::string& body) {
-    ASSERT_TRUE(lists.offer(body, lists::Source::Push).ok());
+    ASSERT_TRUE(lists.offer(body, lists::ListSource::Push).ok());
     exchange->own_changed();
   }
-  [[nodiscard]] bool comes_to(lists::Source source, std::size_t workers) const {
+  [[nodiscard]] bool comes_to(lists::ListSource source, std::size_t workers) const {
     return eventually([&] {
       const auto now = lists.in_force();
       return now->source == source && now->workers.size() == workers;
@@ -92,7 +92,7 @@ struct Router {
 TEST(ListsOverNats, ALoneRouterUsesTheFilesWorkers) {
   const NatsServer server;
   const Router router(server, 1);
-  EXPECT_TRUE(router.comes_to(lists::Source::File, 1));
+  EXPECT_TRUE(router.comes_to(lists::ListSource::File, 1));
 }
 
 TEST(ListsOverNats, ARestartedRouterUsesItsPeersNewestList) {
@@ -102,12 +102,12 @@ TEST(ListsOverNats, ARestartedRouterUsesItsPeersNewestList) {
   first.push(body_of(4, 3));
   second.push(body_of(5, 10'000));
   const Router restarted(server, 3);
-  EXPECT_TRUE(restarted.comes_to(lists::Source::Peers, 10'000));
+  EXPECT_TRUE(restarted.comes_to(lists::ListSource::Peers, 10'000));
   const std::string text = restarted.metrics.scrape();
   EXPECT_EQ(text.find("sightline_worker_list_source{source=\"file\"} 1"), std::string::npos);
   // A router that receives the newer generation's number fetches its list soon.
   first.announced = 5;
-  EXPECT_TRUE(first.comes_to(lists::Source::Peers, 10'000));
+  EXPECT_TRUE(first.comes_to(lists::ListSource::Peers, 10'000));
   EXPECT_EQ(first.lists.in_force()->pushed->digest, second.lists.in_force()->pushed->digest);
 }
 
@@ -116,7 +116,7 @@ TEST(ListsOverNats, CountsAndIgnoresMessagesOfOtherKeysAndModels) {
   Router other_model(server, 1, {.scope = {}, .revision = "0", .fingerprint = "other"});
   other_model.push(body_of(7, 2));
   const Router router(server, 2);
-  EXPECT_TRUE(router.comes_to(lists::Source::File, 1));
+  EXPECT_TRUE(router.comes_to(lists::ListSource::File, 1));
   EXPECT_TRUE(other_model.counts("forged"));
   const std::string subject = router.subjects.lists(2);
   ASSERT_TRUE(eventually([&] { return other_model.connection->connected(); }));
@@ -129,20 +129,20 @@ TEST(ListsOverNats, AListPassesServersThatTakeSmallMessages) {
   Router first(server, 1);
   first.push(body_of(4, 1'000));
   const Router second(server, 2);
-  EXPECT_TRUE(second.comes_to(lists::Source::Peers, 1'000));
+  EXPECT_TRUE(second.comes_to(lists::ListSource::Peers, 1'000));
 }
 
 TEST(ListsOverNats, TheNewestListArrivesWhenNatsReturns) {
   NatsServer server;
   Router first(server, 1);
   const Router second(server, 2);
-  EXPECT_TRUE(first.comes_to(lists::Source::File, 1));
-  EXPECT_TRUE(second.comes_to(lists::Source::File, 1));
+  EXPECT_TRUE(first.comes_to(lists::ListSource::File, 1));
+  EXPECT_TRUE(second.comes_to(lists::ListSource::File, 1));
   server.kill();
   ASSERT_TRUE(eventually([&] { return !second.connection->connected(); }));
   first.push(body_of(9, 4));
   server.start();
-  EXPECT_TRUE(second.comes_to(lists::Source::Peers, 4));
+  EXPECT_TRUE(second.comes_to(lists::ListSource::Peers, 4));
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ TEST(LoadExchange, ARestartedRouterGetsAllTotalsByItsRequest) {
   constexpr std::uint32_t kManyRanks = 1'000;
   const NatsServer server;
   // No router sends all its totals without a request.
-  ExchangeOptions asked_only;
+  LoadExchangeOptions asked_only;
   asked_only.own.snapshot_interval = std::chrono::hours(1);
   asked_only.others.silent_after = std::chrono::hours(1);
   Routers routers;
@@ -275,7 +275,7 @@ TEST(LoadExchange, AStuckServerDelaysNoRequestAndLosesNoChange) {
   Routers routers;
   for (int i = 0; i < 2; ++i) {
     routers.push_back(
-        std::make_unique<Router>(server, std::string(kScope), ExchangeOptions{}, kManyRanks));
+        std::make_unique<Router>(server, std::string(kScope), LoadExchangeOptions{}, kManyRanks));
   }
   ASSERT_TRUE(all_know_all(routers));
   server.freeze();
@@ -318,7 +318,7 @@ TEST(LoadExchange, CountsAndIgnoresMessagesWithoutTheKey) {
       [&] { return router.connection->connected() && stranger.connection->connected(); }));
   const contract::Subjects subjects(kScope, "0");
   const std::string subject = subjects.load();
-  const std::string gone = load::encode(load::Gone{.instance = router.instance});
+  const std::string gone = load::encode(load::Leave{.instance = router.instance});
   std::string forged = sealer().seal(subject, gone);
   forged.back() ^= 1;
   // NATS drops messages before the router's subscription, so this repeats all until they arrive.
@@ -422,7 +422,7 @@ TEST(LoadExchange, ATakeoverOfAnUnknownRouterEndsNothing) {
       [&] { return router.connection->connected() && speaker.connection->connected(); }));
   const load::ReservationName name{.instance = "front", .number = 1, .attempt = 2};
   const std::string subject = contract::Subjects(kScope, "0").load();
-  const load::Taken taken{.instance = 9, .names = {{name, 1}}};
+  const load::Takeover taken{.instance = 9, .names = {{name, 1}}};
   EXPECT_TRUE(eventually([&] {
     speaker.connection->publish(subject, sealer().seal(subject, load::encode(taken)));
     return router.value(R"(load_left_aside_total{reason="stranger"})") > 0;
@@ -458,7 +458,7 @@ class Held {
   }
 
  private:
-  using State = leases::LeaseBook::Found::State;
+  using State = leases::LeaseBook::NameState::State;
   static constexpr Instant kNow{1'000s};
 
   static leases::Name lease_name(const load::ReservationName& name) {

@@ -34,7 +34,7 @@ inline envelope::Sealer sealer() {
 // All parts of one run of a router process that concern its load.
 class Router {
  public:
-  Router(const test::NatsServer& server, const std::string& scope, ExchangeOptions options = {},
+  Router(const test::NatsServer& server, const std::string& scope, LoadExchangeOptions options = {},
          std::uint32_t ranks = kRanks)
       : book({.observer = LoadQueue::observer_of(queue),
               .source_timeout = options.others.silent_after}),
@@ -52,7 +52,7 @@ class Router {
     };
     exchange.emplace(
         LoadExchange::Me{.instance = instance, .name = "r"},
-        LoadExchange::Around{*connection, sealer_, subjects_, book, queue, metrics, system_clock()},
+        LoadExchange::Deps{*connection, sealer_, subjects_, book, queue, metrics, system_clock()},
         std::move(options));
   }
   ~Router() {
@@ -207,7 +207,7 @@ class Tap {
     const MutexLock lock(mutex_);
     const auto opened = sealer_.open(message.subject, message.payload);
     const auto read = load::decode(std::get<std::string_view>(opened));
-    if (drops_takings_ && read.ok() && std::holds_alternative<load::Taken>(*read)) {
+    if (drops_takings_ && read.ok() && std::holds_alternative<load::Takeover>(*read)) {
       ++takings_dropped_;
       return;
     }

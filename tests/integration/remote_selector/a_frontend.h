@@ -102,7 +102,7 @@ class AFrontend : public testing::Test {
                                 .renew_interval = std::chrono::milliseconds(50),
                                 .call_time = call_time,
                                 .ask_time = ask_time},
-        RemoteSelector::Around{pool, names, nullptr, metrics, system_clock()});
+        RemoteSelector::Deps{pool, names, nullptr, metrics, system_clock()});
     selector->start();
     if (!is_found) return;
     EXPECT_TRUE(fakes::eventually([&] { return selector->check().ok(); }));

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "router/front/selection_json/endings.h"
-#include "router/front/selection_json/served.h"
+#include "router/front/selection_json/workers_report.h"
 #include "tests/integration/remote_selector/a_frontend.h"
 
 namespace sightline::remote_selector {
@@ -28,7 +28,7 @@ http::Response json_of(int status, std::string body) {
 }
 
 std::string served_json(std::uint32_t block_size = kBlockSize) {
-  selection_json::Told told;
+  selection_json::WorkersReport told;
   told.identity = "k";
   told.served.block_size = block_size;
   return selection_json::write_told(told);

@@ -25,15 +25,15 @@ using Names = std::vector<std::string>;
 
 // No announcement is repeated within a test and no member becomes silent. So each message that
 // arrives is an answer to something.
-ExchangeOptions only_answers() {
-  ExchangeOptions options;
+MemberExchangeOptions only_answers() {
+  MemberExchangeOptions options;
   options.interval = hours(1);
   options.members.silent_after = hours(3);
   return options;
 }
 
-ExchangeOptions quick() {
-  ExchangeOptions options;
+MemberExchangeOptions quick() {
+  MemberExchangeOptions options;
   options.interval = milliseconds(100);
   options.pause = milliseconds(10);
   options.members.silent_after = seconds(1);
@@ -99,7 +99,7 @@ struct Host {
 };
 
 struct Process {
-  Process(const NatsServer& server, const Announcement& mine, const ExchangeOptions& options)
+  Process(const NatsServer& server, const Announcement& mine, const MemberExchangeOptions& options)
       : host(server),
         membership(mine, {*host.connection, sealer(), host.metrics, system_clock()}, options) {}
 
@@ -224,7 +224,7 @@ TEST(Membership, AStoppedMemberLeavesImmediately) {
 
 TEST(Membership, ADeadMemberExpiresAfterTheSilenceLimit) {
   const NatsServer server;
-  const ExchangeOptions options = quick();
+  const MemberExchangeOptions options = quick();
   const Process a(server, announcement("a"), options);
   const Process b(server, announcement("b"), options);
   const Host host(server);
@@ -297,7 +297,7 @@ void flood(const Host& host, std::uint64_t round) {
 
 TEST(Membership, AFloodOfForgedAnnouncementsStaysWithinLimits) {
   const NatsServer server;
-  const ExchangeOptions options = quick();
+  const MemberExchangeOptions options = quick();
   const Process a(server, announcement("a"), options);
   const Process b(server, announcement("b"), options);
   const Host forger(server);

@@ -16,7 +16,7 @@
 
 #include "common/base/rng.h"
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 #include "router/replicas/publisher/frame_publisher.h"
 
 // The naive side of the model: what an engine holds and what an agent published, as plain sets.

@@ -121,20 +121,20 @@ struct Tally {
   }
 };
 
-class World {
+class Simulation {
  public:
-  World(std::uint64_t seed, Tally& tally) : rng_(seed), tally_(tally) {
+  Simulation(std::uint64_t seed, Tally& tally) : rng_(seed), tally_(tally) {
     options_.waiting_bytes_max = 40'000;
     options_.dropped_after = seconds(12);
     start_agent();
     for (std::size_t i = 0; i < kReaders; ++i) start_reader(i);
   }
-  ~World() {
+  ~Simulation() {
     for (const auto& reader : readers_) tally_.add(reader->follower.statistics());
     for (const auto& agent : agents_) tally_.add(agent->statistics());
   }
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
 
   // Processes one event. Returns false if a rule is broken, see broken().
   bool step() {
@@ -434,7 +434,7 @@ std::uint64_t first_seed() {
   return 1 + 1'000 * static_cast<std::uint64_t>(seed);
 }
 
-void run_for(World& world, Duration time, std::uint64_t seed, std::uint64_t& steps) {
+void run_for(Simulation& world, Duration time, std::uint64_t seed, std::uint64_t& steps) {
   for (const Instant end = world.now() + time; world.now() < end; ++steps) {
     ASSERT_TRUE(world.step()) << "seed " << seed << ": " << world.broken();
   }
@@ -445,7 +445,7 @@ void run_for(World& world, Duration time, std::uint64_t seed, std::uint64_t& ste
 constexpr Duration kDumpPauseMax = seconds(45);
 constexpr int kDumpsThatMayFail = 4;
 
-void run_until_converged(World& world, std::uint64_t seed, std::uint64_t& steps) {
+void run_until_converged(Simulation& world, std::uint64_t seed, std::uint64_t& steps) {
   const Instant end = world.now() + kDumpsThatMayFail * kDumpPauseMax;
   while (!world.not_converged().empty() && world.now() < end && !::testing::Test::HasFatalFailure())
     run_for(world, seconds(1), seed, steps);
@@ -476,7 +476,7 @@ TEST(StreamModel, VerifiedBlocksAreTheAgentsAndAllAgreeAfterQuiet) {
   std::uint64_t steps = 0;
   Tally tally;
   for (std::uint64_t seed = first_seed(); steps < kSteps && !HasFatalFailure(); ++seed) {
-    World world(seed, tally);
+    Simulation world(seed, tally);
     for (int phase = 0; phase < 3 && !HasFatalFailure(); ++phase) {
       world.make_noise();
       run_for(world, seconds(60), seed, steps);

@@ -18,7 +18,7 @@
 #include "common/base/rng.h"
 
 #include "router/replicas/follower/follower.h"
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 #include "router/replicas/publisher/frame_publisher.h"
 
 namespace sightline {

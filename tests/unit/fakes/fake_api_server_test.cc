@@ -107,7 +107,7 @@ TEST(FakeApiServer, WatchesBeginAtAnyKnownVersion) {
   EXPECT_EQ((*watch)->next({})->type, "DELETED");
   server.send_bookmarks();
   EXPECT_EQ((*watch)->next({})->type, "BOOKMARK");
-  EXPECT_EQ((*watch)->next({})->what, WatchEvent::What::Silent);
+  EXPECT_EQ((*watch)->next({})->what, WatchEvent::EventKind::Silent);
   server.compact();
   watch = server.watch(kApps, {.of = {}, .resource_version = version});
   const auto event = (*watch)->next({});

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "router/prompt/template/python/operators.h"
-#include "router/prompt/template/python/value.h"
+#include "router/prompt/template/python/python_value.h"
 
 // The syntax tree of a template, which is plain data. parse_syntax() creates it. The evaluator and
 // the detection of content formats read it.

@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/result.h"
 
-#include "router/prompt/template/python/value.h"
+#include "router/prompt/template/python/python_value.h"
 
 namespace sightline::jinja {
 

@@ -60,15 +60,15 @@ std::optional<Value> element_at(const Value& value, std::int64_t index) {
   return Value::slice_of(value, text->substr(begin, end - begin));
 }
 
-struct Range {
+struct SliceRange {
   std::int64_t start = 0;
   std::int64_t stop = 0;
   std::int64_t step = 1;
 };
 
 // Follows Python's slice.indices().
-Range clamp(const Slice& bounds, std::int64_t size) {
-  Range range;
+SliceRange clamp(const Slice& bounds, std::int64_t size) {
+  SliceRange range;
   range.step = bounds.step.value_or(1);
   const bool is_back = range.step < 0;
   const std::int64_t low = is_back ? -1 : 0;
@@ -87,7 +87,7 @@ Range clamp(const Slice& bounds, std::int64_t size) {
 // Calls `take` for each index. The next index is computed only if it is within the range, because a
 // huge step would overflow.
 template <class Take>
-void for_each_index(const Range& range, Take take) {
+void for_each_index(const SliceRange& range, Take take) {
   if (range.step > 0) {
     for (std::int64_t i = range.start; i < range.stop;) {
       take(i);
@@ -106,7 +106,7 @@ void for_each_index(const Range& range, Take take) {
 Value slice_text(const Value& value, const Slice& bounds, Meter& meter) {
   const std::string_view text = *value.as_text();
   meter.spend_text(text.size());
-  const Range range = clamp(bounds, static_cast<std::int64_t>(length_of(text)));
+  const SliceRange range = clamp(bounds, static_cast<std::int64_t>(length_of(text)));
   if (range.step == 1) {
     const std::size_t begin = offset_of(text, static_cast<std::size_t>(range.start));
     if (range.stop <= range.start) return Value::slice_of(value, text.substr(begin, 0));
@@ -164,7 +164,7 @@ Result<Value> slice(const Value& value, const Slice& bounds, Meter& meter) {
     return invalid(quoted_type(value) + " object is not subscriptable");
   }
   std::vector<Value> items;
-  const Range range = clamp(bounds, static_cast<std::int64_t>(sequence->items->size()));
+  const SliceRange range = clamp(bounds, static_cast<std::int64_t>(sequence->items->size()));
   for_each_index(range, [&](std::int64_t i) {
     if (meter.spend()) items.push_back((*sequence->items)[static_cast<std::size_t>(i)]);
   });

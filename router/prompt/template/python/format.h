@@ -8,7 +8,7 @@
 
 #include "router/prompt/template/python/meter.h"
 #include "router/prompt/template/python/methods.h"
-#include "router/prompt/template/python/value.h"
+#include "router/prompt/template/python/python_value.h"
 
 namespace sightline::python {
 

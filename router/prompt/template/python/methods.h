@@ -12,7 +12,7 @@
 #include "common/base/result.h"
 
 #include "router/prompt/template/python/meter.h"
-#include "router/prompt/template/python/value.h"
+#include "router/prompt/template/python/python_value.h"
 
 namespace sightline::python {
 

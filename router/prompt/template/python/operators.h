@@ -10,7 +10,7 @@
 #include "common/base/result.h"
 
 #include "router/prompt/template/python/meter.h"
-#include "router/prompt/template/python/value.h"
+#include "router/prompt/template/python/python_value.h"
 
 // Python's operators. Errors are InvalidArgument with Python's wording, and blame the client,
 // because values of a wrong kind come from the request. Integers above 64 bits give Unsupported.

@@ -33,7 +33,7 @@ class LookupTest : public testing::Test {
     };
     names_ = std::make_unique<Lookup>(options, ask, clock_, &metrics_);
   }
-  Lookup::Answer find(const std::string& name) {
+  Lookup::LookupState find(const std::string& name) {
     return names_->find(name,
                         [this, name](const Resolved& found) { told_.emplace_back(name, found); });
   }

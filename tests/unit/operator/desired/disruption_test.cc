@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/operator/desired/scenes.h"
+#include "tests/unit/operator/desired/render_inputs.h"
 
 namespace sightline::desired {
 namespace {
@@ -16,10 +16,10 @@ using object::Value;
 
 // The parts of the revision that have a budget.
 std::set<std::string> budgets(const crd::Spec& spec, const Sizes& sizes) {
-  const Scene scene = test::scene_of(spec);
-  const std::size_t before = revision_name(scene.owner, scene.revision, "").size();
+  const RenderInput input = test::render_input_of(spec);
+  const std::size_t before = revision_name(input.owner, input.revision, "").size();
   std::set<std::string> parts;
-  for (const Value& budget : disruption_budgets(scene, sizes)) {
+  for (const Value& budget : disruption_budgets(input, sizes)) {
     parts.insert(std::string(budget.at({"metadata", "name"}).text()).substr(before));
     EXPECT_EQ(budget.at({"spec", "unhealthyPodEvictionPolicy"}).text(), "AlwaysAllow");
     EXPECT_EQ(budget.at({"spec", "maxUnavailable"}).integer(), spec.disruption.max_unavailable);
@@ -56,15 +56,15 @@ TEST(Disruption, ScaledFrontendsCountAsManyAsTheyMayBecome) {
 
 TEST(Disruption, AutoscalerExistsUnlessTheSizesGiveTheNumber) {
   crd::Spec spec = test::small_spec();
-  EXPECT_FALSE(frontend_autoscaler(test::scene_of(spec), {}));
+  EXPECT_FALSE(frontend_autoscaler(test::render_input_of(spec), {}));
   spec.frontend.autoscaling = crd::FrontendAutoscaling{.min_replicas = 2, .max_replicas = 5};
-  const Scene scene = test::scene_of(spec);
-  EXPECT_FALSE(frontend_autoscaler(scene, {.frontends = 0, .routers = 0, .pools = {}}))
+  const RenderInput input = test::render_input_of(spec);
+  EXPECT_FALSE(frontend_autoscaler(input, {.frontends = 0, .routers = 0, .pools = {}}))
       << "suspended";
-  const auto made = frontend_autoscaler(scene, {});
+  const auto made = frontend_autoscaler(input, {});
   ASSERT_TRUE(made);
   EXPECT_EQ(made->at({"spec", "scaleTargetRef", "name"}).text(),
-            revision_name(scene.owner, scene.revision, "frontend"));
+            revision_name(input.owner, input.revision, "frontend"));
   EXPECT_EQ(made->at({"spec", "minReplicas"}).integer(), 2);
   EXPECT_EQ(made->at({"spec", "maxReplicas"}).integer(), 5);
 }

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/paths.h"
-#include "tests/unit/operator/desired/scenes.h"
+#include "tests/unit/operator/desired/render_inputs.h"
 
 // The objects rendered from golden/NAME.spec.json are in golden/NAME.json, in their order. An
 // object that equals the one in small.json appears as "as in small: KIND NAME". So a golden file
@@ -73,18 +73,18 @@ std::string pretty(const Value& value, std::size_t indent, std::size_t used) {
 std::vector<Value> objects_of(const std::string& name) {
   const auto file = Value::parse(content_of(kGoldens / (name + std::string(kSpecSuffix))));
   SL_CHECK(file.ok());
-  Scene scene = test::scene_of(test::spec_of(file->to_text()));
-  scene.revision = "k2x9p0aa";
+  RenderInput input = test::render_input_of(test::spec_of(file->to_text()));
+  input.revision = "k2x9p0aa";
   const std::vector<WorkerFields> workers = {
       {{"name", "w0"}, {"url", "http://10.0.0.7:8000"}, {"agent", "true"}},
       {{"name", "w1"}, {"url", "http://10.0.0.8:8000"}, {"agent", "true"}, {"drain", "true"}}};
   std::vector<ForeignPod> foreign;
-  for (const crd::Pool& pool : scene.spec.pools) {
+  for (const crd::Pool& pool : input.spec.pools) {
     if (!pool.selector) continue;
     foreign.push_back({.pool = pool.name, .name = pool.name + "-1", .ip = "fd00::1"});
     foreign.push_back({.pool = pool.name, .name = pool.name + "-0", .ip = "10.0.1.2"});
   }
-  return test::all_objects(scene, workers, foreign);
+  return test::all_objects(input, workers, foreign);
 }
 
 std::string rendered(const std::string& name) {

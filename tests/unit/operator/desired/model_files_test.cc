@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/operator/desired/scenes.h"
+#include "tests/unit/operator/desired/render_inputs.h"
 
 namespace sightline::desired {
 namespace {
@@ -14,9 +14,9 @@ namespace {
 using object::Value;
 
 Value deployment_of(const crd::Spec& spec, std::string_view part) {
-  const Scene scene = test::scene_of(spec);
-  return test::find(test::all_objects(scene), "Deployment",
-                    revision_name(scene.owner, scene.revision, part));
+  const RenderInput input = test::render_input_of(spec);
+  return test::find(test::all_objects(input), "Deployment",
+                    revision_name(input.owner, input.revision, part));
 }
 
 std::string download(const crd::Spec& spec, std::string_view part) {

@@ -11,7 +11,7 @@
 #include "common/contract/subjects.h"
 
 #include "operator/desired/nats_config.h"
-#include "tests/unit/operator/desired/scenes.h"
+#include "tests/unit/operator/desired/render_inputs.h"
 
 namespace sightline::desired {
 namespace {
@@ -111,7 +111,7 @@ TEST(NatsConfig, NoRoleMayUseMoreThanItNeeds) {
 }
 
 TEST(Nats, OneServerStandsAlone) {
-  const auto objects = nats_objects(test::scene_of(test::small_spec()), kKeys);
+  const auto objects = nats_objects(test::render_input_of(test::small_spec()), kKeys);
   const Value set = test::find(objects, "StatefulSet", "shop-nats");
   EXPECT_EQ(set.at({"spec", "replicas"}).integer(), 1);
   EXPECT_TRUE(test::of_kind(objects, "PodDisruptionBudget").empty());
@@ -123,7 +123,7 @@ TEST(Nats, OneServerStandsAlone) {
 TEST(Nats, ThreeServersKnowEachOtherAndLeaveOneByOne) {
   crd::Spec spec = test::small_spec();
   spec.nats.managed = crd::ManagedNats{.replicas = 3, .image = "own:1", .resources = {}};
-  const auto objects = nats_objects(test::scene_of(spec), kKeys);
+  const auto objects = nats_objects(test::render_input_of(spec), kKeys);
   const Value set = test::find(objects, "StatefulSet", "shop-nats");
   EXPECT_EQ(set.at({"spec", "replicas"}).integer(), 3);
   const Value container = test::container_of(set, "nats");
@@ -140,9 +140,9 @@ TEST(Nats, ThreeServersKnowEachOtherAndLeaveOneByOne) {
 }
 
 TEST(Nats, AnotherConfigurationReplacesItsPods) {
-  const Scene scene = test::scene_of(test::small_spec());
+  const RenderInput input = test::render_input_of(test::small_spec());
   const auto digest = [&](const NatsKeys& keys) {
-    const Value set = test::find(nats_objects(scene, keys), "StatefulSet", "shop-nats");
+    const Value set = test::find(nats_objects(input, keys), "StatefulSet", "shop-nats");
     return std::string(
         set.at({"spec", "template", "metadata", "annotations", kConfigAnnotation}).text());
   };
@@ -153,7 +153,7 @@ TEST(Nats, AnotherConfigurationReplacesItsPods) {
 TEST(Nats, NothingIsMadeBesideAnExternalOne) {
   crd::Spec spec = test::small_spec();
   spec.nats.external.emplace();
-  EXPECT_TRUE(nats_objects(test::scene_of(spec), kKeys).empty());
+  EXPECT_TRUE(nats_objects(test::render_input_of(spec), kKeys).empty());
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/operator/desired/scenes.h"
+#include "tests/unit/operator/desired/render_inputs.h"
 
 namespace sightline::desired {
 namespace {
@@ -30,7 +30,7 @@ std::string peers(const Value& rule) {
 // "8000 from anywhere" of each rule.
 std::set<std::string> rules(const crd::Spec& spec, const std::string& component,
                             bool is_scraped = false) {
-  const Value policy = test::find(network_policies(test::scene_of(spec), is_scraped),
+  const Value policy = test::find(network_policies(test::render_input_of(spec), is_scraped),
                                   "NetworkPolicy", "shop-" + component);
   EXPECT_EQ(policy.at({"spec", "podSelector", "matchLabels", kComponentLabel}).text(), component);
   std::set<std::string> made;
@@ -71,13 +71,13 @@ TEST(NetworkPolicies, WorkersOfSplitRolesReachEachOther) {
 TEST(NetworkPolicies, DisabledSpecRendersNoPolicies) {
   crd::Spec spec = test::small_spec();
   spec.network_policy.enabled = false;
-  EXPECT_TRUE(network_policies(test::scene_of(spec), true).empty());
+  EXPECT_TRUE(network_policies(test::render_input_of(spec), true).empty());
 }
 
 TEST(NetworkPolicies, AnExternalNatsHasNone) {
   crd::Spec spec = test::small_spec();
   spec.nats.external.emplace();
-  EXPECT_EQ(network_policies(test::scene_of(spec), false).size(), 4U);
+  EXPECT_EQ(network_policies(test::render_input_of(spec), false).size(), 4U);
 }
 
 }  // namespace

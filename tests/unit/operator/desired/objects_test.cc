@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/operator/desired/scenes.h"
+#include "tests/unit/operator/desired/render_inputs.h"
 
 namespace sightline::desired {
 namespace {
@@ -32,7 +32,7 @@ crd::Spec rich_spec() {
 }
 
 TEST(Objects, EachSaysWhatItIsAndWhomItBelongsTo) {
-  for (const Value& object : test::all_objects(test::scene_of(rich_spec()))) {
+  for (const Value& object : test::all_objects(test::render_input_of(rich_spec()))) {
     const std::string name(object.at({"metadata", "name"}).text());
     EXPECT_FALSE(object["kind"].text().empty()) << name;
     EXPECT_FALSE(object["apiVersion"].text().empty()) << name;
@@ -46,7 +46,7 @@ TEST(Objects, EachSaysWhatItIsAndWhomItBelongsTo) {
 
 TEST(Objects, NoTwoHaveOneName) {
   std::set<std::pair<std::string, std::string>> names;
-  for (const Value& object : test::all_objects(test::scene_of(rich_spec()))) {
+  for (const Value& object : test::all_objects(test::render_input_of(rich_spec()))) {
     const std::string kind(object["kind"].text());
     const std::string name(object.at({"metadata", "name"}).text());
     EXPECT_TRUE(names.emplace(kind, name).second) << kind << " " << name;
@@ -59,20 +59,21 @@ TEST(Objects, TwoRevisionsShareNothingButWhatIsShared) {
   for (const std::int64_t block_size : {16, 32}) {
     spec.kv.block_size = block_size;
     for (const Value& object :
-         revision_objects(test::scene_of(spec), test::sizes_of(spec), {}, {})) {
+         revision_objects(test::render_input_of(spec), test::sizes_of(spec), {}, {})) {
       const std::string name(object.at({"metadata", "name"}).text());
       EXPECT_TRUE(names.emplace(object["kind"].text(), name).second) << name;
     }
   }
-  const Value before = Value(shared_objects(test::scene_of(spec), test::kSurroundings));
+  const Value before = Value(shared_objects(test::render_input_of(spec), test::kSurroundings));
   spec.kv.block_size = 64;
-  EXPECT_TRUE(Value(shared_objects(test::scene_of(spec), test::kSurroundings)) == before);
+  EXPECT_TRUE(Value(shared_objects(test::render_input_of(spec), test::kSurroundings)) == before);
 }
 
 TEST(Objects, NamesFitWhereTheyAreUsed) {
   crd::Spec spec = rich_spec();
   spec.pools[0].name = std::string(15, 'p');
-  for (const Value& object : test::all_objects(test::scene_of(spec, "n" + std::string(39, 'm')))) {
+  for (const Value& object :
+       test::all_objects(test::render_input_of(spec, "n" + std::string(39, 'm')))) {
     const std::string name(object.at({"metadata", "name"}).text());
     EXPECT_LE(name.size(), object["kind"].text() == "Service" ? 63U : 253U) << name;
     for (const auto& [label, value] : object.at({"metadata", "labels"}).members()) {
@@ -82,14 +83,14 @@ TEST(Objects, NamesFitWhereTheyAreUsed) {
 }
 
 TEST(Objects, EqualValuesHaveEqualTexts) {
-  const Scene scene = test::scene_of(rich_spec());
-  EXPECT_EQ(Value(test::all_objects(scene)).to_text(), Value(test::all_objects(scene)).to_text());
+  const RenderInput input = test::render_input_of(rich_spec());
+  EXPECT_EQ(Value(test::all_objects(input)).to_text(), Value(test::all_objects(input)).to_text());
 }
 
 TEST(Objects, WhatIsSuspendedHasNoPods) {
   crd::Spec spec = rich_spec();
   spec.suspend = true;
-  const auto objects = test::all_objects(test::scene_of(spec));
+  const auto objects = test::all_objects(test::render_input_of(spec));
   for (const Value& object : objects) {
     if (object.at({"spec", "template"}).is_null()) continue;
     EXPECT_EQ(object.at({"spec", "replicas"}).integer(), 0)
@@ -100,7 +101,7 @@ TEST(Objects, WhatIsSuspendedHasNoPods) {
 }
 
 TEST(Objects, WhatOthersReferToComesBeforeThem) {
-  const auto objects = test::all_objects(test::scene_of(rich_spec()));
+  const auto objects = test::all_objects(test::render_input_of(rich_spec()));
   std::set<std::string> config_maps;
   std::set<std::string> accounts;
   for (const Value& object : objects) {
@@ -118,7 +119,7 @@ TEST(Objects, WhatOthersReferToComesBeforeThem) {
 }
 
 TEST(Objects, PodsAreSelectedByWhatTheyAreLabelledWith) {
-  for (const Value& object : test::all_objects(test::scene_of(rich_spec()))) {
+  for (const Value& object : test::all_objects(test::render_input_of(rich_spec()))) {
     for (const auto& [label, value] : object.at({"spec", "selector", "matchLabels"}).members()) {
       if (object.at({"spec", "template"}).is_null()) continue;
       EXPECT_TRUE(object.at({"spec", "template", "metadata", "labels", label}) == value) << label;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/operator/desired/scenes.h"
+#include "tests/unit/operator/desired/render_inputs.h"
 
 namespace sightline::desired {
 namespace {
@@ -16,7 +16,7 @@ crd::Spec spec_with_autoscaling() {
 }
 
 TEST(Pools, TheReplicasBelongToWhoScalesThem) {
-  const auto objects = pool_objects(test::scene_of(spec_with_autoscaling()));
+  const auto objects = pool_objects(test::render_input_of(spec_with_autoscaling()));
   ASSERT_EQ(objects.size(), 1U);
   EXPECT_EQ(objects[0].at({"metadata", "name"}).text(), "shop-a");
   EXPECT_EQ(objects[0]["spec"].to_text(),
@@ -24,9 +24,9 @@ TEST(Pools, TheReplicasBelongToWhoScalesThem) {
 }
 
 TEST(Pools, ANewOneHasANumberThatIsAllowed) {
-  const Scene scene = test::scene_of(spec_with_autoscaling());
+  const RenderInput input = test::render_input_of(spec_with_autoscaling());
   const auto replicas = [&](std::int64_t asked) {
-    return pool_object_of(scene, scene.spec.pools[0], asked).at({"spec", "replicas"}).integer();
+    return pool_object_of(input, input.spec.pools[0], asked).at({"spec", "replicas"}).integer();
   };
   EXPECT_EQ(replicas(0), 2);
   EXPECT_EQ(replicas(4), 4);
@@ -34,7 +34,7 @@ TEST(Pools, ANewOneHasANumberThatIsAllowed) {
 }
 
 TEST(Pools, APoolWithItsOwnNumberHasNone) {
-  EXPECT_TRUE(pool_objects(test::scene_of(test::small_spec())).empty());
+  EXPECT_TRUE(pool_objects(test::render_input_of(test::small_spec())).empty());
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 #include "common/nats/credentials.h"
 #include "common/runtime/token_file.h"
 
-#include "operator/desired/settings.h"
+#include "operator/desired/program_settings.h"
 #include "operator/kube/object/metadata.h"
-#include "tests/unit/operator/desired/scenes.h"
+#include "tests/unit/operator/desired/render_inputs.h"
 
 namespace sightline::desired {
 namespace {
@@ -37,8 +37,8 @@ const Draws kDraws = {.identity = bytes(0),
                       .nats_cluster = bytes(192)};
 
 std::vector<Value> secrets_for(const crd::Spec& spec) {
-  const Scene scene = test::scene_of(spec);
-  return secrets(scene.owner, scene.owner_reference, spec.nats, kDraws);
+  const RenderInput input = test::render_input_of(spec);
+  return secrets(input.owner, input.owner_reference, spec.nats, kDraws);
 }
 
 std::string value(const std::vector<Value>& all, const std::string& name, std::string_view key) {
@@ -53,16 +53,16 @@ TEST(Secrets, TheIdentityKeyIsTheBytesThatWereDrawn) {
 }
 
 TEST(Secrets, EachRevisionOwnsItsKeySecret) {
-  const Scene scene = test::scene_of(test::small_spec());
-  Value config_map = revision_config_map(scene);
+  const RenderInput input = test::render_input_of(test::small_spec());
+  Value config_map = revision_config_map(input);
   config_map.set({"metadata", "uid"}, "uid-1");
-  const Value secret = revision_identity(scene, config_map, text_of(kDraws.identity));
-  EXPECT_EQ(secret.at({"metadata", "name"}).text(), "shop-" + scene.revision + "-identity");
+  const Value secret = revision_identity(input, config_map, text_of(kDraws.identity));
+  EXPECT_EQ(secret.at({"metadata", "name"}).text(), "shop-" + input.revision + "-identity");
   EXPECT_EQ(secret_value(secret, kIdentityKey), std::string(text_of(kDraws.identity)));
   EXPECT_EQ(secret["immutable"].boolean(), true);
   EXPECT_EQ(object::controller_uid_of(secret), "uid-1");
-  const std::string pods = Value(test::all_objects(scene)).to_text();
-  EXPECT_NE(pods.find("shop-" + scene.revision + "-identity"), std::string::npos);
+  const std::string pods = Value(test::all_objects(input)).to_text();
+  EXPECT_NE(pods.find("shop-" + input.revision + "-identity"), std::string::npos);
   EXPECT_EQ(pods.find("shop-identity"), std::string::npos);
 }
 
@@ -128,7 +128,8 @@ TEST(Secrets, WhatIsNoBase64IsNoValue) {
 
 TEST(Secrets, NothingOfThemStandsInWhatIsApplied) {
   const auto all = secrets_for(test::small_spec());
-  const std::string text = Value(test::all_objects(test::scene_of(test::small_spec()))).to_text();
+  const std::string text =
+      Value(test::all_objects(test::render_input_of(test::small_spec()))).to_text();
   for (const Value& secret : all) {
     for (const auto& [key, encoded] : secret["data"].members()) {
       if (key == kPublicKey) continue;

@@ -11,7 +11,7 @@
 #include "common/contract/load_settings.h"
 #include "common/contract/serve_settings.h"
 
-#include "tests/unit/operator/desired/scenes.h"
+#include "tests/unit/operator/desired/render_inputs.h"
 
 // Starts the rendered containers, and reads their settings as the programs do.
 namespace sightline::desired {
@@ -126,11 +126,12 @@ Started started(const std::vector<Value>& objects, std::string_view deployment,
 
 struct Rendered {
   explicit Rendered(crd::Spec spec)
-      : scene(test::scene_of(std::move(spec))), objects(test::all_objects(scene, kWorkers)) {}
+      : input(test::render_input_of(std::move(spec))),
+        objects(test::all_objects(input, kWorkers)) {}
   [[nodiscard]] std::string name(std::string_view part) const {
-    return revision_name(scene.owner, scene.revision, part);
+    return revision_name(input.owner, input.revision, part);
   }
-  Scene scene;
+  RenderInput input;
   std::vector<Value> objects;
 };
 
@@ -145,7 +146,7 @@ TEST(Started, ARouterTakesAllThatItIsGiven) {
   EXPECT_EQ(router.command(), "serve");
   EXPECT_EQ(settings.roles, contract::Roles::Router);
   EXPECT_EQ(settings.replica.scope, "prod/shop");
-  EXPECT_EQ(settings.replica.revision, rendered.scene.revision);
+  EXPECT_EQ(settings.replica.revision, rendered.input.revision);
   EXPECT_EQ(settings.replica.name, "pod-name");
   EXPECT_EQ(settings.model.path, "/models/qwen");
   EXPECT_EQ(settings.model.served_names, std::vector<std::string>{"qwen"});

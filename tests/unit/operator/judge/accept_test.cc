@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/operator/judge/worlds.h"
+#include "tests/unit/operator/judge/cluster_states.h"
 
 namespace sightline::judge {
 namespace {
@@ -16,7 +16,7 @@ crd::Spec spec_with_image() {
 }
 
 // "Reason: message", or empty.
-std::string why(const crd::Spec& spec, const Found& found = {},
+std::string why(const crd::Spec& spec, const ExistingObjects& found = {},
                 const crd::NotedImages& images = {
                     .router = "sightline:1", .nats = "nats:1", .download = "hf:1"}) {
   const Trouble trouble = why_not_accepted(spec, found, images);

@@ -7,7 +7,7 @@
 #include "common/base/bytes.h"
 
 #include "operator/judge/consistency.h"
-#include "tests/unit/operator/judge/worlds.h"
+#include "tests/unit/operator/judge/cluster_states.h"
 
 namespace sightline::judge {
 namespace {
@@ -22,8 +22,9 @@ Findings completed() {
   return findings;
 }
 
-Condition of(std::string_view type, const World& world, const Findings& findings = completed()) {
-  for (const Condition& condition : conditions_of(world, findings)) {
+Condition of(std::string_view type, const ClusterState& cluster,
+             const Findings& findings = completed()) {
+  for (const Condition& condition : conditions_of(cluster, findings)) {
     if (condition.type == type) return condition;
   }
   ADD_FAILURE() << "no condition " << type;
@@ -31,9 +32,9 @@ Condition of(std::string_view type, const World& world, const Findings& findings
 }
 
 // "True AsWanted"
-std::string verdict(std::string_view type, const World& world,
+std::string verdict(std::string_view type, const ClusterState& cluster,
                     const Findings& findings = completed()) {
-  const Condition condition = of(type, world, findings);
+  const Condition condition = of(type, cluster, findings);
   const char* status = condition.status == ConditionStatus::True    ? "True "
                        : condition.status == ConditionStatus::False ? "False "
                                                                     : "Unknown ";
@@ -41,209 +42,211 @@ std::string verdict(std::string_view type, const World& world,
 }
 
 TEST(Conditions, HealthyObjectHasGoodConditions) {
-  const World world = healthy_world();
-  EXPECT_EQ(verdict(kAccepted, world), "True Valid");
-  EXPECT_EQ(verdict(kReady, world), "True AsWanted");
-  EXPECT_EQ(of(kReady, world).message, "block size 16, transfer disabled, workers 2/2, routers 2");
-  EXPECT_EQ(verdict(kProgressing, world), "False Completed");
-  EXPECT_EQ(verdict(kDegraded, world), "False Serving");
-  EXPECT_EQ(verdict(kFrontendReady, world), "True PodsReady");
-  EXPECT_EQ(verdict(kRouterReady, world), "True PodsReady");
-  EXPECT_EQ(verdict(kWorkersReady, world), "True WorkersRoutable");
-  EXPECT_EQ(verdict(kMessagingReady, world), "True Connected");
-  EXPECT_EQ(verdict(kTransferReady, world), "True Disabled");
-  EXPECT_EQ(verdict(kIndexConsistent, world), "True OneBlockSize");
+  const ClusterState cluster = healthy_world();
+  EXPECT_EQ(verdict(kAccepted, cluster), "True Valid");
+  EXPECT_EQ(verdict(kReady, cluster), "True AsWanted");
+  EXPECT_EQ(of(kReady, cluster).message,
+            "block size 16, transfer disabled, workers 2/2, routers 2");
+  EXPECT_EQ(verdict(kProgressing, cluster), "False Completed");
+  EXPECT_EQ(verdict(kDegraded, cluster), "False Serving");
+  EXPECT_EQ(verdict(kFrontendReady, cluster), "True PodsReady");
+  EXPECT_EQ(verdict(kRouterReady, cluster), "True PodsReady");
+  EXPECT_EQ(verdict(kWorkersReady, cluster), "True WorkersRoutable");
+  EXPECT_EQ(verdict(kMessagingReady, cluster), "True Connected");
+  EXPECT_EQ(verdict(kTransferReady, cluster), "True Disabled");
+  EXPECT_EQ(verdict(kIndexConsistent, cluster), "True OneBlockSize");
 }
 
 TEST(Conditions, AreAllThereFromTheFirstReconciliationOn) {
-  World world;
-  world.name = "new";
-  EXPECT_EQ(conditions_of(world, {}).size(), 11U);
+  ClusterState cluster;
+  cluster.name = "new";
+  EXPECT_EQ(conditions_of(cluster, {}).size(), 11U);
 }
 
 TEST(Conditions, EachSaysSomethingAlsoWhereNoSpecWasEverAccepted) {
-  World world;
-  world.name = "new";
+  ClusterState cluster;
+  cluster.name = "new";
   Findings findings;
   findings.spec = {.reason = "NoImage", .message = "spec.image: …"};
-  for (const Condition& one : conditions_of(world, findings)) {
+  for (const Condition& one : conditions_of(cluster, findings)) {
     EXPECT_NE(one.message, "") << one.type;
     EXPECT_NE(one.reason, "") << one.type;
   }
-  EXPECT_EQ(verdict(kProgressing, world, findings), "False NothingAccepted");
-  EXPECT_EQ(of(kAccepted, world, findings).message, "spec.image: …");
+  EXPECT_EQ(verdict(kProgressing, cluster, findings), "False NothingAccepted");
+  EXPECT_EQ(of(kAccepted, cluster, findings).message, "spec.image: …");
 }
 
 TEST(Conditions, RefusedSpecIsNamedAndReadyIsFalse) {
   Findings findings = completed();
   findings.spec = {.reason = "ArgumentsRefused", .message = "spec.pools[0].template.args[1]: …"};
-  const World world = healthy_world();
-  EXPECT_EQ(verdict(kAccepted, world, findings), "False ArgumentsRefused");
-  EXPECT_EQ(of(kAccepted, world, findings).message,
+  const ClusterState cluster = healthy_world();
+  EXPECT_EQ(verdict(kAccepted, cluster, findings), "False ArgumentsRefused");
+  EXPECT_EQ(of(kAccepted, cluster, findings).message,
             "spec.pools[0].template.args[1]: …. The last accepted spec keeps running");
-  EXPECT_EQ(verdict(kReady, world, findings), "False ArgumentsRefused");
+  EXPECT_EQ(verdict(kReady, cluster, findings), "False ArgumentsRefused");
 }
 
 TEST(Conditions, MessageNamesAStuckPodWithItsReason) {
-  World world = healthy_world();
-  world.pods[0].is_ready = false;
-  world.pods[0].trouble = "frontend: ImagePullBackOff: no such image";
-  EXPECT_EQ(verdict(kFrontendReady, world), "False PodsNotReady");
-  EXPECT_EQ(of(kFrontendReady, world).message,
+  ClusterState cluster = healthy_world();
+  cluster.pods[0].is_ready = false;
+  cluster.pods[0].trouble = "frontend: ImagePullBackOff: no such image";
+  EXPECT_EQ(verdict(kFrontendReady, cluster), "False PodsNotReady");
+  EXPECT_EQ(of(kFrontendReady, cluster).message,
             "1 of 2 are ready; f0: frontend: ImagePullBackOff: no such image");
-  EXPECT_EQ(verdict(kReady, world), "False PodsNotReady");
-  EXPECT_EQ(verdict(kDegraded, world), "False Serving");
+  EXPECT_EQ(verdict(kReady, cluster), "False PodsNotReady");
+  EXPECT_EQ(verdict(kDegraded, cluster), "False Serving");
 }
 
 TEST(Conditions, MessageNamesAnUnadmittedWorkerWithTheRoutersReason) {
-  World world = healthy_world();
-  for (RouterReport& router : world.routers) {
+  ClusterState cluster = healthy_world();
+  for (RouterReport& router : cluster.routers) {
     router.workers["w1"] = {.state = "unverified", .is_ready = false, .reason = "replaying events"};
   }
-  EXPECT_EQ(verdict(kWorkersReady, world), "False NotRoutable");
-  EXPECT_EQ(of(kWorkersReady, world).message, "1 of 2 workers are routable; w1: replaying events");
+  EXPECT_EQ(verdict(kWorkersReady, cluster), "False NotRoutable");
+  EXPECT_EQ(of(kWorkersReady, cluster).message,
+            "1 of 2 workers are routable; w1: replaying events");
 }
 
 TEST(Conditions, WithoutARoutableWorkerTheObjectIsDegraded) {
-  World world = healthy_world();
-  for (RouterReport& router : world.routers) router.workers.clear();
-  EXPECT_EQ(verdict(kDegraded, world), "True NotServing");
+  ClusterState cluster = healthy_world();
+  for (RouterReport& router : cluster.routers) router.workers.clear();
+  EXPECT_EQ(verdict(kDegraded, cluster), "True NotServing");
 }
 
 TEST(Conditions, WorkersThatRoutersChooseByLoadAloneStillAnswer) {
-  World world = healthy_world();
-  for (RouterReport& router : world.routers) {
+  ClusterState cluster = healthy_world();
+  for (RouterReport& router : cluster.routers) {
     for (auto& [name, worker] : router.workers) {
       worker = {.state = "unverified", .is_ready = false, .reason = "NATS cannot be reached"};
     }
   }
-  EXPECT_EQ(verdict(kWorkersReady, world), "False NotRoutable");
-  EXPECT_EQ(verdict(kDegraded, world), "True WithoutOverlap");
-  EXPECT_EQ(of(kDegraded, world).message,
+  EXPECT_EQ(verdict(kWorkersReady, cluster), "False NotRoutable");
+  EXPECT_EQ(verdict(kDegraded, cluster), "True WithoutOverlap");
+  EXPECT_EQ(of(kDegraded, cluster).message,
             "routers choose workers by load alone: 0 of 2 workers are routable; w0: NATS cannot be "
             "reached");
 
-  for (RouterReport& router : world.routers) {
+  for (RouterReport& router : cluster.routers) {
     for (auto& [name, worker] : router.workers) worker.state = "down";
   }
-  EXPECT_EQ(verdict(kDegraded, world), "True NotServing");
+  EXPECT_EQ(verdict(kDegraded, cluster), "True NotServing");
 }
 
 TEST(Conditions, StuckPodDoesNotHideWhyOthersAreUnroutable) {
-  World world = healthy_world();
-  for (RouterReport& router : world.routers) {
+  ClusterState cluster = healthy_world();
+  for (RouterReport& router : cluster.routers) {
     router.workers["w1"] = {.state = "unverified", .is_ready = false, .reason = "replaying events"};
   }
   Pod surge = worker_pod("w3", "aaa");
   surge.is_ready = false;
   surge.trouble = "ErrImageNeverPull";
-  world.pods.push_back(surge);
-  EXPECT_EQ(verdict(kWorkersReady, world), "False PodsNotReady");
-  EXPECT_EQ(of(kWorkersReady, world).message,
+  cluster.pods.push_back(surge);
+  EXPECT_EQ(verdict(kWorkersReady, cluster), "False PodsNotReady");
+  EXPECT_EQ(of(kWorkersReady, cluster).message,
             "1 of 2 workers are routable; w3: ErrImageNeverPull; w1: replaying events");
 }
 
 TEST(Conditions, OtherBlockSizesAreNamedAndOutOfTheIndex) {
-  World world = healthy_world();
-  world.routers[0].workers["w1"] = {
+  ClusterState cluster = healthy_world();
+  cluster.routers[0].workers["w1"] = {
       .state = "excluded", .is_ready = false, .reason = "…", .block_size = 32};
-  EXPECT_EQ(verdict(kIndexConsistent, world), "False BlockSizeMismatch");
-  EXPECT_NE(of(kIndexConsistent, world).message.find("w1 (32 tokens, revision aaa has 16)"),
+  EXPECT_EQ(verdict(kIndexConsistent, cluster), "False BlockSizeMismatch");
+  EXPECT_NE(of(kIndexConsistent, cluster).message.find("w1 (32 tokens, revision aaa has 16)"),
             std::string::npos);
-  EXPECT_EQ(verdict(kDegraded, world), "True BlockSizeMismatch");
-  EXPECT_EQ(block_sizes_of(world, "gpu"), (std::set<std::int64_t>{32}));
+  EXPECT_EQ(verdict(kDegraded, cluster), "True BlockSizeMismatch");
+  EXPECT_EQ(block_sizes_of(cluster, "gpu"), (std::set<std::int64_t>{32}));
 }
 
 TEST(Conditions, EachRevisionIsJudgedByItsOwnBlockSize) {
-  World world = healthy_world();
-  world.stacks.push_back({"bbb", world.spec});
-  world.stacks.back().spec.kv.block_size = 32;
-  world.routers.push_back(router_report("r9", "bbb"));
-  for (auto& [name, report] : world.routers[0].workers) report.block_size = 16;
-  for (auto& [name, report] : world.routers[2].workers) report.block_size = 32;
-  EXPECT_EQ(verdict(kIndexConsistent, world), "True OneBlockSize");
-  world.routers[2].workers["w1"].block_size = 16;
-  EXPECT_EQ(verdict(kIndexConsistent, world), "False BlockSizeMismatch");
+  ClusterState cluster = healthy_world();
+  cluster.stacks.push_back({"bbb", cluster.spec});
+  cluster.stacks.back().spec.kv.block_size = 32;
+  cluster.routers.push_back(router_report("r9", "bbb"));
+  for (auto& [name, report] : cluster.routers[0].workers) report.block_size = 16;
+  for (auto& [name, report] : cluster.routers[2].workers) report.block_size = 32;
+  EXPECT_EQ(verdict(kIndexConsistent, cluster), "True OneBlockSize");
+  cluster.routers[2].workers["w1"].block_size = 16;
+  EXPECT_EQ(verdict(kIndexConsistent, cluster), "False BlockSizeMismatch");
 }
 
 TEST(Conditions, NamesMembersWithOtherFilesButNotOfOtherRevisions) {
-  World world = healthy_world();
-  world.routers[0].misfits = {
+  ClusterState cluster = healthy_world();
+  cluster.routers[0].misfits = {
       {.name = "f7", .difference = "revision", .reason = "its revision is bbb"}};
-  EXPECT_EQ(verdict(kIndexConsistent, world), "True OneBlockSize");
-  world.routers[0].misfits.push_back(
+  EXPECT_EQ(verdict(kIndexConsistent, cluster), "True OneBlockSize");
+  cluster.routers[0].misfits.push_back(
       {.name = "f8", .difference = "model", .reason = "its model digest is 1, not 2"});
-  EXPECT_EQ(verdict(kIndexConsistent, world), "False ModelMismatch");
-  EXPECT_NE(of(kIndexConsistent, world).message.find("f8 (its model digest is 1, not 2)"),
+  EXPECT_EQ(verdict(kIndexConsistent, cluster), "False ModelMismatch");
+  EXPECT_NE(of(kIndexConsistent, cluster).message.find("f8 (its model digest is 1, not 2)"),
             std::string::npos);
-  world.routers[0].misfits.back().difference = "identity_key";
-  EXPECT_EQ(verdict(kIndexConsistent, world), "False MemberMismatch");
+  cluster.routers[0].misfits.back().difference = "identity_key";
+  EXPECT_EQ(verdict(kIndexConsistent, cluster), "False MemberMismatch");
 }
 
 TEST(Conditions, WithoutAnAnswerTheIndexIsUnknown) {
-  World world = healthy_world();
-  for (RouterReport& router : world.routers) router.problem = "no answer";
-  EXPECT_EQ(verdict(kIndexConsistent, world), "Unknown NoRouterAnswers");
-  EXPECT_EQ(verdict(kMessagingReady, world), "Unknown NoRouterAnswers");
+  ClusterState cluster = healthy_world();
+  for (RouterReport& router : cluster.routers) router.problem = "no answer";
+  EXPECT_EQ(verdict(kIndexConsistent, cluster), "Unknown NoRouterAnswers");
+  EXPECT_EQ(verdict(kMessagingReady, cluster), "Unknown NoRouterAnswers");
 }
 
 TEST(Conditions, WhatIsRenderedAndNotUsedYetIsSaid) {
-  World world = healthy_world();
-  world.spec.transfer.mode = crd::TransferMode::Shm;
-  EXPECT_EQ(verdict(kTransferReady, world), "False NotImplemented");
-  world.spec.pools[0].backend = crd::Backend::Trtllm;
-  EXPECT_EQ(verdict(kIndexConsistent, world), "False NotImplemented");
-  EXPECT_EQ(verdict(kDegraded, world), "False Serving");
+  ClusterState cluster = healthy_world();
+  cluster.spec.transfer.mode = crd::TransferMode::Shm;
+  EXPECT_EQ(verdict(kTransferReady, cluster), "False NotImplemented");
+  cluster.spec.pools[0].backend = crd::Backend::Trtllm;
+  EXPECT_EQ(verdict(kIndexConsistent, cluster), "False NotImplemented");
+  EXPECT_EQ(verdict(kDegraded, cluster), "False Serving");
 }
 
 TEST(Conditions, UpdatingMessageNamesAStuckPod) {
-  World world = healthy_world();
-  world.pods.push_back(world.pods.back());
-  world.pods.back().name = "f2";
-  world.pods.back().is_ready = false;
-  world.pods.back().trouble = "frontend: ErrImageNeverPull";
+  ClusterState cluster = healthy_world();
+  cluster.pods.push_back(cluster.pods.back());
+  cluster.pods.back().name = "f2";
+  cluster.pods.back().is_ready = false;
+  cluster.pods.back().trouble = "frontend: ErrImageNeverPull";
   Findings findings = completed();
   findings.plan.phase = plan::Phase::Moving;
   findings.plan.message = "shop-aaa-frontend has 1 of 2 pods with its latest template";
-  EXPECT_EQ(verdict(kFrontendReady, world, findings), "True PodsReady");
-  EXPECT_EQ(verdict(kReady, world, findings), "False Updating");
-  EXPECT_EQ(of(kReady, world, findings).message,
+  EXPECT_EQ(verdict(kFrontendReady, cluster, findings), "True PodsReady");
+  EXPECT_EQ(verdict(kReady, cluster, findings), "False Updating");
+  EXPECT_EQ(of(kReady, cluster, findings).message,
             "shop-aaa-frontend has 1 of 2 pods with its latest template; "
             "f2: frontend: ErrImageNeverPull");
 }
 
 TEST(Conditions, RollOutWithoutProgressIsStuck) {
-  const World world = healthy_world();
+  const ClusterState cluster = healthy_world();
   Findings findings = completed();
   findings.plan.phase = plan::Phase::Moving;
-  EXPECT_EQ(verdict(kProgressing, world, findings), "True RollingOut");
-  EXPECT_EQ(verdict(kReady, world, findings), "False Updating");
+  EXPECT_EQ(verdict(kProgressing, cluster, findings), "True RollingOut");
+  EXPECT_EQ(verdict(kReady, cluster, findings), "False Updating");
   findings.is_stuck = true;
-  EXPECT_EQ(verdict(kProgressing, world, findings), "False ProgressDeadlineExceeded");
-  EXPECT_EQ(verdict(kDegraded, world, findings), "True ProgressDeadlineExceeded");
+  EXPECT_EQ(verdict(kProgressing, cluster, findings), "False ProgressDeadlineExceeded");
+  EXPECT_EQ(verdict(kDegraded, cluster, findings), "True ProgressDeadlineExceeded");
 }
 
 TEST(Conditions, OfASuspendedObjectSaySo) {
-  World world = healthy_world();
-  world.spec.suspend = true;
+  ClusterState cluster = healthy_world();
+  cluster.spec.suspend = true;
   Findings findings = completed();
   findings.plan.phase = plan::Phase::Suspended;
   for (const std::string_view type :
        {kProgressing, kFrontendReady, kRouterReady, kWorkersReady, kReady, kDegraded}) {
-    EXPECT_EQ(verdict(type, world, findings), "False Suspended") << type;
+    EXPECT_EQ(verdict(type, cluster, findings), "False Suspended") << type;
   }
 }
 
 TEST(Conditions, NatsDependsOnItsPodsAndTheRoutersConnections) {
-  World world = healthy_world();
-  world.spec.nats.managed.emplace();
-  world.spec.nats.managed->replicas = 3;
-  world.nats_ready = 2;
-  EXPECT_EQ(verdict(kMessagingReady, world), "False PodsNotReady");
-  world.nats_ready = 3;
-  world.routers[1].nats_trouble = "Authorization Violation";
-  EXPECT_EQ(verdict(kMessagingReady, world), "False NotConnected");
-  EXPECT_EQ(of(kMessagingReady, world).message, "r1: NATS Authorization Violation");
+  ClusterState cluster = healthy_world();
+  cluster.spec.nats.managed.emplace();
+  cluster.spec.nats.managed->replicas = 3;
+  cluster.nats_ready = 2;
+  EXPECT_EQ(verdict(kMessagingReady, cluster), "False PodsNotReady");
+  cluster.nats_ready = 3;
+  cluster.routers[1].nats_trouble = "Authorization Violation";
+  EXPECT_EQ(verdict(kMessagingReady, cluster), "False NotConnected");
+  EXPECT_EQ(of(kMessagingReady, cluster).message, "r1: NATS Authorization Violation");
 }
 
 TEST(Conditions, AnObjectThatCannotBeWrittenIsNamed) {
@@ -253,13 +256,13 @@ TEST(Conditions, AnObjectThatCannotBeWrittenIsNamed) {
 }
 
 TEST(Merged, CutsLongMessagesBelowTheApiServersLimit) {
-  World world = healthy_world();
+  ClusterState cluster = healthy_world();
   std::string endless;
   for (int i = 0; i < 100'000; ++i) endless += "\xC3\xA4";
-  for (RouterReport& router : world.routers) {
+  for (RouterReport& router : cluster.routers) {
     router.workers["w0"] = {.state = "replaying", .is_ready = false, .reason = endless};
   }
-  for (const crd::Condition& one : merged({}, conditions_of(world, {}), 1, {})) {
+  for (const crd::Condition& one : merged({}, conditions_of(cluster, {}), 1, {})) {
     EXPECT_LE(one.message.size(), kMessageBytesMax) << one.type;
     EXPECT_TRUE(is_utf8(one.message)) << one.type;
   }
@@ -305,72 +308,74 @@ TEST(Merged, ConditionsKeepTheirTimeUntilTheirStatusChanges) {
 }
 
 TEST(Conditions, CrashingRouterPrecedesMissingAnswers) {
-  World world = healthy_world();
-  world.routers = {{.pod = "r0", .revision = "aaa", .problem = "refused"},
-                   {.pod = "r1", .revision = "aaa", .problem = "refused"}};
-  for (Pod& pod : world.pods) {
+  ClusterState cluster = healthy_world();
+  cluster.routers = {{.pod = "r0", .revision = "aaa", .problem = "refused"},
+                     {.pod = "r1", .revision = "aaa", .problem = "refused"}};
+  for (Pod& pod : cluster.pods) {
     if (pod.component != "router") continue;
     pod.is_ready = false;
     pod.trouble = "router: CrashLoopBackOff (it ended: Error, exit code 2: no such flag)";
   }
-  EXPECT_EQ(verdict(kMessagingReady, world), "Unknown NoRouterAnswers");
-  EXPECT_EQ(verdict(kReady, world), "False PodsNotReady");
-  EXPECT_EQ(of(kReady, world).message,
+  EXPECT_EQ(verdict(kMessagingReady, cluster), "Unknown NoRouterAnswers");
+  EXPECT_EQ(verdict(kReady, cluster), "False PodsNotReady");
+  EXPECT_EQ(of(kReady, cluster).message,
             "RouterReady: 0 of 2 are ready; r0: router: CrashLoopBackOff (it ended: Error, exit "
             "code 2: no such flag)");
 }
 
 TEST(Conditions, WorkersThatAreNotFoundServeAsTheirRoutersSay) {
-  World world = healthy_world();
-  std::erase_if(world.pods, [](const Pod& pod) { return pod.component == "worker"; });
-  std::erase_if(world.deployments, [](const Deployment& one) { return one.component == "worker"; });
-  EXPECT_EQ(verdict(kWorkersReady, world), "False NotRoutable");
-  EXPECT_EQ(verdict(kDegraded, world), "False Serving");
-  for (RouterReport& router : world.routers) router.workers.clear();
-  EXPECT_EQ(verdict(kDegraded, world), "True NotServing");
+  ClusterState cluster = healthy_world();
+  std::erase_if(cluster.pods, [](const Pod& pod) { return pod.component == "worker"; });
+  std::erase_if(cluster.deployments,
+                [](const Deployment& one) { return one.component == "worker"; });
+  EXPECT_EQ(verdict(kWorkersReady, cluster), "False NotRoutable");
+  EXPECT_EQ(verdict(kDegraded, cluster), "False Serving");
+  for (RouterReport& router : cluster.routers) router.workers.clear();
+  EXPECT_EQ(verdict(kDegraded, cluster), "True NotServing");
 }
 
 TEST(Conditions, FailedWritePrecedesItsConsequences) {
-  World world = healthy_world();
-  std::erase_if(world.pods, [](const Pod& pod) { return pod.component == "router"; });
-  world.routers.clear();
-  std::erase_if(world.deployments, [](const Deployment& one) { return one.component == "router"; });
-  EXPECT_EQ(verdict(kReady, world), "False PodsNotReady");
-  EXPECT_EQ(of(kRouterReady, world).message, "no Deployment of this component requests pods yet");
+  ClusterState cluster = healthy_world();
+  std::erase_if(cluster.pods, [](const Pod& pod) { return pod.component == "router"; });
+  cluster.routers.clear();
+  std::erase_if(cluster.deployments,
+                [](const Deployment& one) { return one.component == "router"; });
+  EXPECT_EQ(verdict(kReady, cluster), "False PodsNotReady");
+  EXPECT_EQ(of(kRouterReady, cluster).message, "no Deployment of this component requests pods yet");
   Findings findings = completed();
   findings.seeing = {.reason = "WorkersNotFound", .message = "none"};
-  EXPECT_EQ(verdict(kReady, world, findings), "False WorkersNotFound");
+  EXPECT_EQ(verdict(kReady, cluster, findings), "False WorkersNotFound");
   findings.writing = {.reason = "NameTaken", .message = "Service/shop-aaa-router: taken"};
-  EXPECT_EQ(verdict(kReady, world, findings), "False NameTaken");
-  EXPECT_EQ(of(kReady, world, findings).message, "Service/shop-aaa-router: taken");
-  EXPECT_EQ(of(kDegraded, world, findings).message,
+  EXPECT_EQ(verdict(kReady, cluster, findings), "False NameTaken");
+  EXPECT_EQ(of(kReady, cluster, findings).message, "Service/shop-aaa-router: taken");
+  EXPECT_EQ(of(kDegraded, cluster, findings).message,
             "no request can be answered: Service/shop-aaa-router: taken");
   findings.spec = {.reason = "SecretMissing", .message = "hub"};
-  EXPECT_EQ(verdict(kReady, world, findings), "False SecretMissing");
+  EXPECT_EQ(verdict(kReady, cluster, findings), "False SecretMissing");
 }
 
 TEST(Conditions, NameTheNatsPodThatDoesNotRun) {
-  World world = healthy_world();
-  world.nats_ready = 0;
-  EXPECT_EQ(of(kMessagingReady, world).message,
+  ClusterState cluster = healthy_world();
+  cluster.nats_ready = 0;
+  EXPECT_EQ(of(kMessagingReady, cluster).message,
             "0 of 1 NATS servers are ready; StatefulSet shop-nats has no pods: see its events");
   Pod nats = worker_pod("shop-nats-0", {});
   nats.component = "nats";
   nats.trouble = "nats: ErrImagePull";
-  world.pods.push_back(nats);
-  EXPECT_EQ(of(kMessagingReady, world).message,
+  cluster.pods.push_back(nats);
+  EXPECT_EQ(of(kMessagingReady, cluster).message,
             "0 of 1 NATS servers are ready; shop-nats-0: nats: ErrImagePull");
 }
 
 TEST(Conditions, SayThatAWorkerIsInTwoPools) {
-  World world = healthy_world();
+  ClusterState cluster = healthy_world();
   crd::Pool outside;
   outside.name = "outside";
   outside.endpoints = {{.name = "w0", .url = "http://10.0.0.1:8000", .events = {}, .replay = {}}};
-  world.spec.pools.push_back(outside);
-  world.stacks[0].spec = world.spec;
-  EXPECT_EQ(verdict(kPoolsDistinct, world), "False WorkerInTwoPools");
-  EXPECT_NE(of(kPoolsDistinct, world).message.find("w0 (gpu, outside)"), std::string::npos);
+  cluster.spec.pools.push_back(outside);
+  cluster.stacks[0].spec = cluster.spec;
+  EXPECT_EQ(verdict(kPoolsDistinct, cluster), "False WorkerInTwoPools");
+  EXPECT_NE(of(kPoolsDistinct, cluster).message.find("w0 (gpu, outside)"), std::string::npos);
   EXPECT_EQ(verdict(kPoolsDistinct, healthy_world()), "True EachInOnePool");
 }
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operator/manager/settings.h"
+#include "operator/manager/operator_settings.h"
 
 namespace sightline::manager {
 namespace {

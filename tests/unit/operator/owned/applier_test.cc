@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/owned/kinds.h"
 #include "tests/fakes/fake_api_server.h"

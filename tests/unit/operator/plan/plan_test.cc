@@ -16,12 +16,14 @@ namespace {
 
 using crd::Strategy;
 
-Count all_there(std::int64_t count) { return {.wanted = count, .pods = count, .routable = count}; }
+PoolCount all_there(std::int64_t count) {
+  return {.wanted = count, .pods = count, .routable = count};
+}
 
 // Controllers and pods that follow their orders after a random time.
-class World {
+class ClusterState {
  public:
-  explicit World(std::uint64_t seed) : rng_(seed) {}
+  explicit ClusterState(std::uint64_t seed) : rng_(seed) {}
 
   [[nodiscard]] std::vector<Revision> observed() const {
     std::vector<Revision> revisions;
@@ -107,8 +109,8 @@ TEST(Plan, TheFirstRevisionIsAskedForWhole) {
 }
 
 TEST(Plan, CompletesWhenOnlyTheTargetHasRoutablePods) {
-  const Target target{.revision = "a", .replicas = {{"p", 2}}};
-  const auto phase = [&](const Count& count, std::vector<Revision> more = {}) {
+  const RolloutTarget target{.revision = "a", .replicas = {{"p", 2}}};
+  const auto phase = [&](const PoolCount& count, std::vector<Revision> more = {}) {
     more.push_back({.name = "a", .pools = {{"p", count}}});
     return next(target, more, {}).phase;
   };
@@ -121,7 +123,7 @@ TEST(Plan, CompletesWhenOnlyTheTargetHasRoutablePods) {
 }
 
 TEST(Plan, WithoutSurgeAnOldWorkerGoesBeforeANewOneComes) {
-  const Target target{.revision = "b", .replicas = {{"p", 3}}};
+  const RolloutTarget target{.revision = "b", .replicas = {{"p", 3}}};
   const Rules rules{.max_surge = 0, .max_unavailable = 1};
   auto plan = next(target, {{.name = "a", .pools = {{"p", all_there(3)}}}}, rules);
   EXPECT_EQ(plan.replicas.at("a").at("p"), 2);
@@ -136,7 +138,7 @@ TEST(Plan, WithoutSurgeAnOldWorkerGoesBeforeANewOneComes) {
 }
 
 TEST(Plan, ReadyButUnroutableWorkersDoNotCount) {
-  const Target target{.revision = "b", .replicas = {{"p", 2}}};
+  const RolloutTarget target{.revision = "b", .replicas = {{"p", 2}}};
   const std::vector<Revision> observed = {
       {.name = "a", .pools = {{"p", all_there(2)}}},
       {.name = "b", .pools = {{"p", {.wanted = 1, .pods = 1, .routable = 0}}}}};
@@ -145,7 +147,7 @@ TEST(Plan, ReadyButUnroutableWorkersDoNotCount) {
 }
 
 TEST(Plan, RecreateWaitsUntilNothingIsLeft) {
-  const Target target{.revision = "b", .replicas = {{"p", 2}}};
+  const RolloutTarget target{.revision = "b", .replicas = {{"p", 2}}};
   const Rules rules{.strategy = Strategy::Recreate};
   auto plan = next(target, {{.name = "a", .pools = {{"p", all_there(2)}}}}, rules);
   EXPECT_EQ(plan.replicas.at("a").at("p"), 0);
@@ -157,7 +159,7 @@ TEST(Plan, RecreateWaitsUntilNothingIsLeft) {
 }
 
 TEST(Plan, BlueGreenKeepsTheOldUntilAllNewAreRoutable) {
-  const Target target{.revision = "b", .replicas = {{"p", 2}}};
+  const RolloutTarget target{.revision = "b", .replicas = {{"p", 2}}};
   const Rules rules{.strategy = Strategy::BlueGreen};
   const Revision old{.name = "a", .pools = {{"p", all_there(2)}}};
   auto plan = next(target, {old}, rules);
@@ -170,7 +172,7 @@ TEST(Plan, BlueGreenKeepsTheOldUntilAllNewAreRoutable) {
 }
 
 TEST(Plan, APausedOneChangesNothingAndASuspendedOneHasNothing) {
-  const Target target{.revision = "b", .replicas = {{"p", 2}}};
+  const RolloutTarget target{.revision = "b", .replicas = {{"p", 2}}};
   const std::vector<Revision> observed = {{.name = "a", .pools = {{"p", all_there(2)}}}};
   const Plan paused = next(target, observed, {.is_paused = true});
   EXPECT_EQ(paused.phase, Phase::Paused);
@@ -181,7 +183,7 @@ TEST(Plan, APausedOneChangesNothingAndASuspendedOneHasNothing) {
 }
 
 TEST(Plan, ThirdRevisionWaitsForTheSmallerOneToEnd) {
-  const Target target{.revision = "c", .replicas = {{"p", 3}}};
+  const RolloutTarget target{.revision = "c", .replicas = {{"p", 3}}};
   const std::vector<Revision> observed = {{.name = "a", .pools = {{"p", all_there(2)}}},
                                           {.name = "b", .pools = {{"p", all_there(1)}}}};
   const Plan plan = next(target, observed, {});
@@ -193,30 +195,30 @@ TEST(Plan, ThirdRevisionWaitsForTheSmallerOneToEnd) {
 }
 
 struct Bounds {
-  Target target;
+  RolloutTarget target;
   Rules rules;
 };
 
-void expect_within(const World& world, const Bounds& bounds) {
-  EXPECT_LE(world.revisions(), 2U);
+void expect_within(const ClusterState& cluster, const Bounds& bounds) {
+  EXPECT_LE(cluster.revisions(), 2U);
   for (const auto& [pool, target] : bounds.target.replicas) {
-    EXPECT_LE(world.pods(pool), target + bounds.rules.max_surge) << pool;
-    EXPECT_GE(world.routable(pool), target - bounds.rules.max_unavailable) << pool;
+    EXPECT_LE(cluster.pods(pool), target + bounds.rules.max_surge) << pool;
+    EXPECT_GE(cluster.routable(pool), target - bounds.rules.max_unavailable) << pool;
   }
 }
 
 // Rolls from the present state until only the target exists. Checks the bounds at every moment.
-void roll(World& world, const Bounds& bounds, int steps_max) {
+void roll(ClusterState& cluster, const Bounds& bounds, int steps_max) {
   for (int step = 0; step < steps_max; ++step) {
-    const Plan plan = next(bounds.target, world.observed(), bounds.rules);
-    world.ask(plan.replicas);
+    const Plan plan = next(bounds.target, cluster.observed(), bounds.rules);
+    cluster.ask(plan.replicas);
     if (plan.phase == Phase::Completed) return;
-    world.pass();
-    expect_within(world, bounds);
+    cluster.pass();
+    expect_within(cluster, bounds);
     if (testing::Test::HasFailure()) return;
   }
   ADD_FAILURE() << "it never ended: "
-                << next(bounds.target, world.observed(), bounds.rules).message;
+                << next(bounds.target, cluster.observed(), bounds.rules).message;
 }
 
 TEST(Plan, ARollingChangeStaysWithinItsBoundsAtEveryMoment) {
@@ -230,20 +232,20 @@ TEST(Plan, ARollingChangeStaysWithinItsBoundsAtEveryMoment) {
     Rules rules{.max_surge = static_cast<std::int64_t>(rng.below(3)),
                 .max_unavailable = static_cast<std::int64_t>(rng.below(3))};
     if (rules.max_surge == 0 && rules.max_unavailable == 0) rules.max_unavailable = 1;
-    World world(seed);
-    world.ask({{"a", replicas}});
-    world.settle();
-    roll(world, {{.revision = "b", .replicas = replicas}, rules}, 2'000);
+    ClusterState cluster(seed);
+    cluster.ask({{"a", replicas}});
+    cluster.settle();
+    roll(cluster, {{.revision = "b", .replicas = replicas}, rules}, 2'000);
     if (testing::Test::HasFailure()) return;
   }
 }
 
 // Some steps of the roll-out, within the bounds.
-void roll_for(World& world, const Bounds& bounds, std::uint32_t steps) {
+void roll_for(ClusterState& cluster, const Bounds& bounds, std::uint32_t steps) {
   for (; steps > 0; --steps) {
-    world.ask(next(bounds.target, world.observed(), bounds.rules).replicas);
-    world.pass();
-    expect_within(world, bounds);
+    cluster.ask(next(bounds.target, cluster.observed(), bounds.rules).replicas);
+    cluster.pass();
+    expect_within(cluster, bounds);
   }
 }
 
@@ -253,22 +255,22 @@ TEST(Plan, RevertOrNewSpecStaysWithinTheBounds) {
     Rng rng(seed);
     const Replicas replicas = {{"p", 1 + rng.below(6)}, {"q", 1 + rng.below(3)}};
     const Rules rules{.max_surge = static_cast<std::int64_t>(rng.below(2)), .max_unavailable = 1};
-    World world(seed);
-    world.ask({{"a", replicas}});
-    world.settle();
+    ClusterState cluster(seed);
+    cluster.ask({{"a", replicas}});
+    cluster.settle();
     Bounds bounds;
     for (int change = 0; change < 4; ++change) {
       const std::string revision(1, static_cast<char>('a' + rng.below(4)));
       bounds = {{.revision = revision, .replicas = replicas}, rules};
-      roll_for(world, bounds, rng.below(30));
+      roll_for(cluster, bounds, rng.below(30));
     }
-    roll(world, bounds, 2'000);
+    roll(cluster, bounds, 2'000);
     if (testing::Test::HasFailure()) return;
   }
 }
 
 TEST(Plan, FrontendsFollowTheShareOfRoutableWorkers) {
-  const Target target{.revision = "b", .replicas = {{"p", 4}}};
+  const RolloutTarget target{.revision = "b", .replicas = {{"p", 4}}};
   const auto shares = [&](std::int64_t old, std::int64_t young, std::int64_t frontends) {
     return frontends_of(frontends, target,
                         {{.name = "a", .pools = {{"p", all_there(old)}}},
@@ -285,7 +287,7 @@ TEST(Plan, FrontendsFollowTheShareOfRoutableWorkers) {
 }
 
 TEST(Plan, FrontendsFollowWorkersThatAreLentToo) {
-  const Target target{.revision = "b", .replicas = {}};
+  const RolloutTarget target{.revision = "b", .replicas = {}};
   const auto shares = [&](std::int64_t old, std::int64_t young) {
     return frontends_of(
         2, target,
@@ -298,7 +300,7 @@ TEST(Plan, FrontendsFollowWorkersThatAreLentToo) {
 }
 
 TEST(Plan, IsNotCompleteWhileAnotherRevisionUsesWhatIsLent) {
-  const Target target{.revision = "b", .replicas = {}};
+  const RolloutTarget target{.revision = "b", .replicas = {}};
   const Revision old{.name = "a", .pools = {}, .lent = 1};
   const Revision young{.name = "b", .pools = {}, .lent = 1};
   EXPECT_EQ(next(target, {old, young}, {}).phase, Phase::Moving);

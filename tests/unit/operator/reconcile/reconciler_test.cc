@@ -9,7 +9,7 @@
 
 #include "common/base/rng.h"
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/owned/kinds.h"
 #include "tests/unit/operator/reconcile/trial.h"

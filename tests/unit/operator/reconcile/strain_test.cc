@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/desired/secrets.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/owned/kinds.h"

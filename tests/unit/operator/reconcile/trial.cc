@@ -10,7 +10,7 @@
 #include "common/base/json.h"
 
 #include "operator/crd/read.h"
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/owned/kinds.h"
 #include "tests/fakes/run_task.h"

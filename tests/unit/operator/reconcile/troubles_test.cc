@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operator/desired/names.h"
+#include "operator/desired/object_names.h"
 #include "operator/kube/object/metadata.h"
 #include "operator/kube/recorder/event_series.h"
 #include "operator/owned/kinds.h"

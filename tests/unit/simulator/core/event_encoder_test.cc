@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "simulator/core/digest.h"
+#include "simulator/core/sha256.h"
 
 namespace sightline::core {
 namespace {

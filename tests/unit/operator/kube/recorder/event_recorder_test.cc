@@ -12,8 +12,8 @@ namespace {
 
 using fakes::eventually;
 
-Happening happening() {
-  Happening made;
+ObjectEvent happening() {
+  ObjectEvent made;
   made.regarding = *object::Value::parse(
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u"}})");
   made.reason = "Scaled";

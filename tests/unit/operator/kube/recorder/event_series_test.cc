@@ -15,8 +15,8 @@ constexpr Instant kStart{std::chrono::hours(1)};
 
 WallTime wall(Instant now) { return WallTime(now.time_since_epoch()); }
 
-Happening scaled(const std::string& name, const std::string& note = "to 3") {
-  Happening happening;
+ObjectEvent scaled(const std::string& name, const std::string& note = "to 3") {
+  ObjectEvent happening;
   happening.regarding =
       *Value::parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
                     R"(","namespace":"s","uid":"u","resourceVersion":"7"}})");

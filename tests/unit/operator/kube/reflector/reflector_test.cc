@@ -73,7 +73,7 @@ TEST(Reflector, ListsTheCachedStateAndWatchesFromThere) {
   EXPECT_EQ(list.limit, 500U);
   const auto change = reflector.on_list(list_of("10", {pod("a", 3)}));
   ASSERT_TRUE(change);
-  EXPECT_EQ(change->what, StoreChange::What::Replace);
+  EXPECT_EQ(change->what, StoreChange::ChangeKind::Replace);
   EXPECT_EQ(change->objects.size(), 1U);
   const WantWatch watch = want_watch(reflector, kStart);
   EXPECT_EQ(watch.resource_version, "10");
@@ -140,13 +140,13 @@ TEST(Reflector, AListThatFailsIsTriedAgainLaterAndLater) {
 TEST(Reflector, BookmarksAndEventsMoveTheVersionOn) {
   Reflector reflector = watching(kStart);
   const auto added = reflector.on_event(kStart, "ADDED", pod("a", 12));
-  EXPECT_EQ(added.change->what, StoreChange::What::Upsert);
+  EXPECT_EQ(added.change->what, StoreChange::ChangeKind::Upsert);
   EXPECT_EQ(reflector.resource_version(), "12");
   const auto bookmark = reflector.on_event(kStart, "BOOKMARK", pod("", 20));
   EXPECT_FALSE(bookmark.change);
   EXPECT_EQ(reflector.resource_version(), "20");
   const auto deleted = reflector.on_event(kStart, "DELETED", pod("a", 21));
-  EXPECT_EQ(deleted.change->what, StoreChange::What::Erase);
+  EXPECT_EQ(deleted.change->what, StoreChange::ChangeKind::Erase);
   EXPECT_TRUE(reflector.on_event(kStart, "INVENTED", pod("a", 99)).is_unknown);
   EXPECT_EQ(reflector.resource_version(), "21");
 }

@@ -31,16 +31,17 @@ Value pod(const std::string& name, const std::string& version, const std::string
   return object;
 }
 
-StoreChange change(StoreChange::What what, std::vector<Value> objects) {
+StoreChange change(StoreChange::ChangeKind what, std::vector<Value> objects) {
   return {what, std::move(objects)};
 }
 
 TEST(Store, ListReportsObjectsThatVanished) {
   Store store;
-  EXPECT_EQ(store.apply(change(StoreChange::What::Replace, {pod("a", "1"), pod("b", "2")})).size(),
-            2U);
+  EXPECT_EQ(
+      store.apply(change(StoreChange::ChangeKind::Replace, {pod("a", "1"), pod("b", "2")})).size(),
+      2U);
   const auto changes =
-      store.apply(change(StoreChange::What::Replace, {pod("b", "2"), pod("c", "3")}));
+      store.apply(change(StoreChange::ChangeKind::Replace, {pod("b", "2"), pod("c", "3")}));
   ASSERT_EQ(changes.size(), 2U);
   EXPECT_EQ(object::key_of(*changes[0].before).name, "a");
   EXPECT_EQ(changes[0].after, nullptr);
@@ -50,9 +51,9 @@ TEST(Store, ListReportsObjectsThatVanished) {
 
 TEST(Store, TheSameStateAgainIsNoChange) {
   Store store;
-  static_cast<void>(store.apply(change(StoreChange::What::Upsert, {pod("a", "1")})));
-  EXPECT_TRUE(store.apply(change(StoreChange::What::Upsert, {pod("a", "1")})).empty());
-  const auto changes = store.apply(change(StoreChange::What::Upsert, {pod("a", "2")}));
+  static_cast<void>(store.apply(change(StoreChange::ChangeKind::Upsert, {pod("a", "1")})));
+  EXPECT_TRUE(store.apply(change(StoreChange::ChangeKind::Upsert, {pod("a", "1")})).empty());
+  const auto changes = store.apply(change(StoreChange::ChangeKind::Upsert, {pod("a", "2")}));
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_EQ(object::resource_version_of(*changes[0].before), "1");
   EXPECT_EQ(object::resource_version_of(*changes[0].after), "2");
@@ -60,13 +61,14 @@ TEST(Store, TheSameStateAgainIsNoChange) {
 
 TEST(Store, ObjectsAreFoundByWhatTheyAreIndexedBy) {
   Store store({{"revision", by_label("revision")}});
-  static_cast<void>(store.apply(change(
-      StoreChange::What::Replace, {pod("a", "1", "x"), pod("b", "2", "y"), pod("c", "3", "x")})));
+  static_cast<void>(
+      store.apply(change(StoreChange::ChangeKind::Replace,
+                         {pod("a", "1", "x"), pod("b", "2", "y"), pod("c", "3", "x")})));
   EXPECT_EQ(store.find("revision", "x").size(), 2U);
-  static_cast<void>(store.apply(change(StoreChange::What::Upsert, {pod("a", "4", "y")})));
+  static_cast<void>(store.apply(change(StoreChange::ChangeKind::Upsert, {pod("a", "4", "y")})));
   EXPECT_EQ(store.find("revision", "x").size(), 1U);
   EXPECT_EQ(store.find("revision", "y").size(), 2U);
-  static_cast<void>(store.apply(change(StoreChange::What::Erase, {pod("c", "5")})));
+  static_cast<void>(store.apply(change(StoreChange::ChangeKind::Erase, {pod("c", "5")})));
   EXPECT_TRUE(store.find("revision", "x").empty());
   EXPECT_EQ(store.list("s").size(), 2U);
   EXPECT_TRUE(store.list("t").empty());
@@ -165,8 +167,8 @@ class Trial {
       watch_.reset();
       return reflector_.on_watch_ended(now_, event.error());
     }
-    if (event->what == WatchEvent::What::Silent) return;
-    if (event->what == WatchEvent::What::Ended) {
+    if (event->what == WatchEvent::EventKind::Silent) return;
+    if (event->what == WatchEvent::EventKind::Ended) {
       watch_.reset();
       return reflector_.on_watch_ended(now_, {});
     }

@@ -246,7 +246,7 @@ TEST_F(RestClientTest, EventsOfAWatchMayComeInAnyPieces) {
   event = (*watch)->next(seconds(1));
   EXPECT_EQ(event->type, "DELETED");
   event = (*watch)->next(seconds(1));
-  EXPECT_EQ(event->what, WatchEvent::What::Ended);
+  EXPECT_EQ(event->what, WatchEvent::EventKind::Ended);
 }
 
 TEST_F(RestClientTest, AWatchThatIsCutInALineOrLiesFails) {

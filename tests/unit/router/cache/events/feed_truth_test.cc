@@ -23,7 +23,7 @@ namespace {
 constexpr CacheId kEngine{3};
 constexpr std::uint64_t kBlocks = 24;  // a fixed tree, because hashes must be equal in every life
 
-struct World {
+struct Simulation {
   bool replay = false;
   std::size_t buffer_messages_max = 0;  // of the engine's replay buffer
   std::uint32_t loss_percent = 0;
@@ -117,7 +117,7 @@ class Engine {
 
 class Run {
  public:
-  Run(const World& world, std::uint64_t seed) : world_(world), rng_(seed), engine_(seed + 1) {
+  Run(const Simulation& world, std::uint64_t seed) : world_(world), rng_(seed), engine_(seed + 1) {
     ask(feed_.start());
   }
 
@@ -231,7 +231,7 @@ class Run {
     ask(feed_.replayed(std::vector<ByteView>{none, none, number, answer.payload}, WallTime{}));
   }
 
-  World world_;
+  Simulation world_;
   Rng rng_;
   Engine engine_;
   keys::Scheme scheme_{contract::development_identity_key()};
@@ -244,7 +244,7 @@ class Run {
   std::deque<Published> answers_;
 };
 
-void expect_no_false_claims(const World& world, bool learns_all) {
+void expect_no_false_claims(const Simulation& world, bool learns_all) {
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE(seed);
     Run run(world, seed);

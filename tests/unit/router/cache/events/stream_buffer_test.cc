@@ -11,7 +11,7 @@ namespace {
 
 using Sequences = std::vector<std::uint64_t>;
 
-Message message(std::uint64_t sequence) {
+EventMessage message(std::uint64_t sequence) {
   return {.sequence = sequence, .payload = {0, static_cast<std::uint8_t>(sequence), 1}};
 }
 

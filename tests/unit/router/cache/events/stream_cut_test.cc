@@ -15,7 +15,7 @@ namespace {
 
 using Sequences = std::vector<std::uint64_t>;
 
-Message message(std::uint64_t sequence) {
+EventMessage message(std::uint64_t sequence) {
   return {.sequence = sequence,
           .payload = {static_cast<std::uint8_t>(sequence), static_cast<std::uint8_t>(sequence >> 8),
                       1}};

@@ -17,7 +17,7 @@ namespace {
 using Sequences = std::vector<std::uint64_t>;
 
 // Message `sequence` of one life of a publisher.
-Message message(std::uint64_t sequence, std::uint8_t life = 0) {
+EventMessage message(std::uint64_t sequence, std::uint8_t life = 0) {
   return {.sequence = sequence, .payload = {life, static_cast<std::uint8_t>(sequence), 1}};
 }
 
@@ -506,7 +506,7 @@ TEST(EventStream, NeverMixesLivesAndNeverSkipsOverRandomHistories) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     auto stream = with_replay();
-    std::vector<Message> run;  // applied since the last drop
+    std::vector<EventMessage> run;  // applied since the last drop
     std::uint8_t life = 0;
     std::uint64_t next = 0;
     const auto take = [&](const StreamStep& step) {

@@ -19,7 +19,7 @@
 #include "router/cache/events/stream.h"
 #include "router/cache/index/exact_index.h"
 #include "router/cache/index/indexed_cache.h"
-#include "router/cache/subscriber/zmq_subscriber.h"
+#include "router/cache/subscriber/event_subscriber.h"
 #include "router/engine/vllm/vllm.h"
 #include "tests/support/pack.h"
 #include "tests/support/scarce_index.h"

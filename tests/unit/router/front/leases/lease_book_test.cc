@@ -18,7 +18,7 @@ namespace sightline::leases {
 namespace {
 
 using std::chrono::seconds;
-using State = LeaseBook::Found::State;
+using State = LeaseBook::NameState::State;
 using Outcome = LeaseBook::Added::Outcome;
 
 constexpr Instant kStart{seconds(1000)};

@@ -135,11 +135,11 @@ class FakeRelay : public relay::Relay {
     if (endings.empty()) {
       if (attempt.on_first_token) attempt.on_first_token();
       attempt.on_answer();
-      return {relay::Answer{.status = 200, .usage = openai::Usage{.prompt_tokens = 9}},
-              retry::Outcome::Final,
+      return {relay::AttemptAnswer{.status = 200, .usage = openai::Usage{.prompt_tokens = 9}},
+              retry::AttemptOutcome::Final,
               {}};
     }
-    if (breaks_off && endings.front().ending == retry::Outcome::Final) attempt.on_answer();
+    if (breaks_off && endings.front().ending == retry::AttemptOutcome::Final) attempt.on_answer();
     relay::Forwarded ending = std::move(endings.front());
     endings.pop_front();
     return ending;
@@ -148,7 +148,7 @@ class FakeRelay : public relay::Relay {
   test::ManualClock& clock_;
 };
 
-relay::Forwarded failed(retry::Outcome ending, ErrorCode code = ErrorCode::Unavailable) {
+relay::Forwarded failed(retry::AttemptOutcome ending, ErrorCode code = ErrorCode::Unavailable) {
   return {worker_error(code, "it failed", true), ending, {}};
 }
 
@@ -231,18 +231,18 @@ class Serving : public testing::TestWithParam<bool> {
   const keys::Scheme scheme{identity};
   prepare::TokenCache token_cache{*model()->tokenizer, {}, metrics};
   media::Fetcher fetcher{{}};
-  Services services{.settings = settings,
-                    .identity = identity,
-                    .scheme = scheme,
-                    .clock = clock,
-                    .model = model(),
-                    .token_cache = token_cache,
-                    .pool = pool,
-                    .fetcher = fetcher,
-                    .served = [this] { return std::make_shared<const fleet::Served>(served); },
-                    .selector = apart ? static_cast<selection::Selector&>(*apart) : selector,
-                    .metrics = metrics,
-                    .memory = memory};
+  Deps services{.settings = settings,
+                .identity = identity,
+                .scheme = scheme,
+                .clock = clock,
+                .model = model(),
+                .token_cache = token_cache,
+                .pool = pool,
+                .fetcher = fetcher,
+                .served = [this] { return std::make_shared<const fleet::Served>(served); },
+                .selector = apart ? static_cast<selection::Selector&>(*apart) : selector,
+                .metrics = metrics,
+                .memory = memory};
   Proxy proxy{services};
 };
 
@@ -311,7 +311,7 @@ TEST_P(Serving, ComputesKeysAgainWhenTheBlockSizeChanges) {
 
 TEST_P(Serving, NewKeysKeepTheListOfFailedWorkers) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back(failed(retry::Outcome::Unsent));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Unsent));
   selector.before = [&](const selection::Inquiry& asked) -> std::optional<Error> {
     if (asked.tried.failed.empty() || asked.job.block_size == 32) return std::nullopt;
     served.block_size = 32;
@@ -421,7 +421,7 @@ TEST_P(Serving, SeveralSamplesAreNotExact) {
 
 TEST_P(Serving, TriesTheNextWorkerWhenOneIsUnreachable) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back(failed(retry::Outcome::Unsent));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Unsent));
   ASSERT_TRUE(serve(chat()).ok());
   ASSERT_EQ(relay.sent.size(), 2U);
   EXPECT_EQ(relay.sent[1].endpoint.host, "b.example");
@@ -434,7 +434,7 @@ TEST_P(Serving, TriesTheNextWorkerWhenOneIsUnreachable) {
 
 TEST_P(Serving, ClosedKeptConnectionRetriesTheSameWorker) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back(failed(retry::Outcome::KeptClosed));
+  relay.endings.push_back(failed(retry::AttemptOutcome::KeptClosed));
   ASSERT_TRUE(serve(chat()).ok());
   EXPECT_EQ(selector.inquiries[1].tried.again, "a");
   EXPECT_TRUE(selector.inquiries[1].tried.failed.empty());
@@ -444,7 +444,7 @@ TEST_P(Serving, ClosedKeptConnectionRetriesTheSameWorker) {
 }
 
 TEST_P(Serving, ReturnsTheLastFailureWithoutAnotherWorker) {
-  relay.endings.push_back(failed(retry::Outcome::Unsent));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Unsent));
   const auto done = serve(chat());
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().message, "it failed");
@@ -455,8 +455,8 @@ TEST_P(Serving, ReturnsTheLastFailureWithoutAnotherWorker) {
 
 TEST_P(Serving, DoesNotSendRequestAfterTwoLosses) {
   selector.workers = {"a", "b", "c"};
-  relay.endings.push_back(failed(retry::Outcome::Lost));
-  relay.endings.push_back(failed(retry::Outcome::Lost));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Lost));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Lost));
   const auto done = serve(chat());
   ASSERT_FALSE(done.ok());
   EXPECT_NE(done.error().message.find("twice"), std::string::npos);
@@ -471,7 +471,7 @@ TEST_P(Serving, DoesNotSendRequestAfterTwoLosses) {
 TEST_P(Serving, AnswerClearsEarlierLoss) {
   selector.workers = {"a", "b", "c"};
   for (int i = 0; i < 3; ++i) {
-    relay.endings.push_back(failed(retry::Outcome::Lost));
+    relay.endings.push_back(failed(retry::AttemptOutcome::Lost));
     EXPECT_TRUE(serve(chat()).ok()) << i;
   }
 }
@@ -479,15 +479,15 @@ TEST_P(Serving, AnswerClearsEarlierLoss) {
 TEST_P(Serving, AnswerThatBeginsClearsEarlierLoss) {
   selector.workers = {"a", "b"};
   relay.breaks_off = true;
-  relay.endings.push_back(failed(retry::Outcome::Lost));
-  relay.endings.push_back(failed(retry::Outcome::Final, ErrorCode::Cancelled));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Lost));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Final, ErrorCode::Cancelled));
   EXPECT_FALSE(serve(chat()).ok());
-  relay.endings.push_back(failed(retry::Outcome::Lost));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Lost));
   EXPECT_TRUE(serve(chat()).ok());
 }
 
 TEST_P(Serving, EngineRefusalReachesTheClient) {
-  relay::Forwarded declined = failed(retry::Outcome::Declined, ErrorCode::Overloaded);
+  relay::Forwarded declined = failed(retry::AttemptOutcome::Declined, ErrorCode::Overloaded);
   declined.refusal.body = "{}";
   declined.refusal.retry_after_s = 7;
   relay.endings.push_back(declined);
@@ -500,10 +500,10 @@ TEST_P(Serving, EngineRefusalReachesTheClient) {
 
 TEST_P(Serving, PrefersRefusalToUnreachableWorker) {
   selector.workers = {"a", "b"};
-  relay::Forwarded declined = failed(retry::Outcome::Declined, ErrorCode::Overloaded);
+  relay::Forwarded declined = failed(retry::AttemptOutcome::Declined, ErrorCode::Overloaded);
   declined.refusal.retry_after_s = 7;
   relay.endings.push_back(declined);
-  relay.endings.push_back(failed(retry::Outcome::Unsent));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Unsent));
   const auto done = serve(chat());
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::Overloaded);
@@ -512,7 +512,7 @@ TEST_P(Serving, PrefersRefusalToUnreachableWorker) {
 
 TEST_P(Serving, SilentEngineEndsTheRequestAsFailure) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back(failed(retry::Outcome::Silent, ErrorCode::Timeout));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Silent, ErrorCode::Timeout));
   EXPECT_EQ(serve(chat()).error().code, ErrorCode::Timeout);
   EXPECT_EQ(relay.sent.size(), 1U);
   EXPECT_EQ(selector.endings[0].kind, Kind::Failed);
@@ -520,21 +520,21 @@ TEST_P(Serving, SilentEngineEndsTheRequestAsFailure) {
 
 TEST_P(Serving, ClientThatLeftIsNoWorkerFailure) {
   relay.endings.push_back(
-      {client_error(ErrorCode::Cancelled, "the client left"), retry::Outcome::Final, {}});
+      {client_error(ErrorCode::Cancelled, "the client left"), retry::AttemptOutcome::Final, {}});
   EXPECT_EQ(serve(chat()).error().code, ErrorCode::Cancelled);
   EXPECT_EQ(selector.endings[0].kind, Kind::Unused);
 }
 
 TEST_P(Serving, TooLargeAnswerIsNoWorkerFailure) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back(failed(retry::Outcome::Lost, ErrorCode::TooLarge));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Lost, ErrorCode::TooLarge));
   static_cast<void>(serve(chat()));
   EXPECT_EQ(selector.endings[0].kind, Kind::Unused);
 }
 
 TEST_P(Serving, EngineErrorIsTheAnswer) {
   selector.workers = {"a", "b"};
-  relay.endings.push_back({relay::Answer{.status = 500}, retry::Outcome::Final, {}});
+  relay.endings.push_back({relay::AttemptAnswer{.status = 500}, retry::AttemptOutcome::Final, {}});
   EXPECT_TRUE(serve(chat()).ok());
   EXPECT_EQ(relay.sent.size(), 1U);
   EXPECT_EQ(selector.endings[0].kind, Kind::Answered);
@@ -543,17 +543,17 @@ TEST_P(Serving, EngineErrorIsTheAnswer) {
 
 TEST_P(Serving, FullRetryBudgetKeepsTheFailure) {
   selector.workers = {"a", "b"};
-  std::vector<std::unique_ptr<retry::Budget::Place>> taken;
+  std::vector<std::unique_ptr<retry::RetryBudget::BudgetSlot>> taken;
   for (bool is_free = true; is_free;) {
-    taken.push_back(std::make_unique<retry::Budget::Place>(proxy.budget()));
+    taken.push_back(std::make_unique<retry::RetryBudget::BudgetSlot>(proxy.budget()));
     is_free = taken.back()->take();
   }
-  relay.endings.push_back(failed(retry::Outcome::Declined, ErrorCode::Overloaded));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Declined, ErrorCode::Overloaded));
   EXPECT_EQ(serve(chat()).error().code, ErrorCode::Overloaded);
   EXPECT_EQ(relay.sent.size(), 1U);
   EXPECT_EQ(selector.endings.back().kind, Kind::Unused) << "what was booked for the retry";
   EXPECT_TRUE(counts("sightline_retries_refused_total 1"));
-  relay.endings.push_back(failed(retry::Outcome::Unsent));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Unsent));
   EXPECT_TRUE(serve(chat()).ok()) << "no engine has got it";
 }
 
@@ -567,15 +567,15 @@ TEST_P(Serving, UnreadRequestIsSelectedWithoutKeys) {
 
 TEST_P(Serving, DoesNotRepeatRequestThatMayHaveTakenEffect) {
   selector.workers = {"a", "b"};
-  for (const auto ending : {retry::Outcome::Lost, retry::Outcome::KeptClosed}) {
+  for (const auto ending : {retry::AttemptOutcome::Lost, retry::AttemptOutcome::KeptClosed}) {
     relay.endings.push_back(failed(ending));
     EXPECT_FALSE(serve_unread("POST").ok());
     clock.advance(std::chrono::hours(1));
   }
   EXPECT_EQ(relay.sent.size(), 2U);
-  relay.endings.push_back(failed(retry::Outcome::Unsent));
+  relay.endings.push_back(failed(retry::AttemptOutcome::Unsent));
   EXPECT_TRUE(serve_unread("POST").ok());
-  relay.endings.push_back(failed(retry::Outcome::KeptClosed));
+  relay.endings.push_back(failed(retry::AttemptOutcome::KeptClosed));
   EXPECT_TRUE(serve_unread("GET").ok());
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using admin_port::AdminResponse;
 using contract::WorkerSpec;
-using lists::Source;
+using lists::ListSource;
 using Workers = std::vector<WorkerSpec>;
 
 WorkerSpec worker(const std::string& fields) { return *contract::parse_worker(fields); }
@@ -112,7 +112,7 @@ TEST_F(WorkerListsTest, FileReloadKeepsThePushedList) {
 
 TEST_F(WorkerListsTest, FileCountsOnlyAfterThePeers) {
   lists.boot(Workers{worker("name=z,url=http://h:9")}, true);
-  EXPECT_EQ(lists.in_force()->source, Source::None);
+  EXPECT_EQ(lists.in_force()->source, ListSource::None);
   EXPECT_FALSE(lists.check().ok());
   lists.reread(Workers{worker("name=y,url=http://h:8")});
   EXPECT_TRUE(handed_over.empty());
@@ -135,7 +135,7 @@ TEST_F(WorkerListsTest, EmptyFileIsAListButMissingFileIsNot) {
 
 TEST_F(WorkerListsTest, PeerListReplacesTheFileUntilALaterPush) {
   lists.boot(Workers{worker("name=z,url=http://h:9")}, true);
-  const auto taken = lists.offer(body_of(7, kA), Source::Peers);
+  const auto taken = lists.offer(body_of(7, kA), ListSource::Peers);
   ASSERT_TRUE(taken.ok());
   lists.boot_without_peers();
   EXPECT_EQ(handed_over.size(), 1U);
@@ -143,8 +143,8 @@ TEST_F(WorkerListsTest, PeerListReplacesTheFileUntilALaterPush) {
   EXPECT_EQ(put(body_of(6, kAb)).status, 409);
   EXPECT_EQ(put(body_of(8, kAb)).status, 200);
   EXPECT_EQ(*lists.check(), "2 pushed, generation 8");
-  const auto late = lists.offer(body_of(7, kA), Source::Peers);
-  EXPECT_EQ(late->verdict, lists::Verdict::Older);
+  const auto late = lists.offer(body_of(7, kA), ListSource::Peers);
+  EXPECT_EQ(late->verdict, lists::ListVerdict::Older);
   EXPECT_TRUE(counts("sightline_pushes_total{what=\"peers\",result=\"older\"} 1\n"));
 }
 

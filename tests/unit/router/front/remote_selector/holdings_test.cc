@@ -13,7 +13,7 @@ using std::chrono::seconds;
 constexpr std::uint64_t kA = 1;
 constexpr std::uint64_t kB = 2;
 
-class Held : public testing::Test {
+class HoldingsTest : public testing::Test {
  protected:
   std::uint64_t booked(std::uint64_t router, const std::string& worker = "w") {
     const std::uint64_t number = holdings.begin();
@@ -33,7 +33,7 @@ class Held : public testing::Test {
   Holdings holdings{"f", {.notes_max = 3, .note_age_max = seconds(15), .part_max = 2}};
 };
 
-TEST_F(Held, ListsBookedAndOpenReservationsOfTheRouter) {
+TEST_F(HoldingsTest, ListsBookedAndOpenReservationsOfTheRouter) {
   const auto first = booked(kA);
   const auto second = booked(kB);
   const auto third = holdings.begin();
@@ -44,7 +44,7 @@ TEST_F(Held, ListsBookedAndOpenReservationsOfTheRouter) {
   EXPECT_EQ(listed(kA), std::vector{first});
 }
 
-TEST_F(Held, PartsCoverAllNumbersWithoutAGap) {
+TEST_F(HoldingsTest, PartsCoverAllNumbersWithoutAGap) {
   for (int i = 0; i < 5; ++i) booked(kA);
   const auto parts = holdings.list_for(kA);
   ASSERT_EQ(parts.size(), 3U);
@@ -57,7 +57,7 @@ TEST_F(Held, PartsCoverAllNumbersWithoutAGap) {
   EXPECT_EQ(Holdings("g").list_for(kA).size(), 1U) << "an empty list ends what is left";
 }
 
-TEST_F(Held, NotesEventsForTheRouterThatBooked) {
+TEST_F(HoldingsTest, NotesEventsForTheRouterThatBooked) {
   const auto number = booked(kA);
   EXPECT_EQ(holdings.first_token(number, now), kA);
   EXPECT_EQ(holdings.first_token(number, now), 0U) << "once";
@@ -72,7 +72,7 @@ TEST_F(Held, NotesEventsForTheRouterThatBooked) {
   EXPECT_EQ(holdings.open(), 0U);
 }
 
-TEST_F(Held, MovesReservationsOfSilentRouterAsLaterAttempt) {
+TEST_F(HoldingsTest, MovesReservationsOfSilentRouterAsLaterAttempt) {
   const auto moves = booked(kA);
   const auto stays = booked(kB);
   EXPECT_EQ(holdings.move([](std::uint64_t router) { return router == kB; }, kB), 1U);
@@ -83,7 +83,7 @@ TEST_F(Held, MovesReservationsOfSilentRouterAsLaterAttempt) {
   EXPECT_TRUE(listed(kA).empty());
 }
 
-TEST_F(Held, NotesKeepTheirOrderLimitAndAge) {
+TEST_F(HoldingsTest, NotesKeepTheirOrderLimitAndAge) {
   std::vector<std::uint64_t> numbers;
   for (int i = 0; i < 4; ++i) numbers.push_back(booked(kA));
   for (const auto number : numbers) holdings.end(number, {}, now);
@@ -104,7 +104,7 @@ TEST_F(Held, NotesKeepTheirOrderLimitAndAge) {
   EXPECT_EQ(holdings.dropped(), 3U);
 }
 
-TEST_F(Held, DropsOldNotesOfSilentRouter) {
+TEST_F(HoldingsTest, DropsOldNotesOfSilentRouter) {
   for (int i = 0; i < 3; ++i) holdings.end(booked(kA), {}, now);
   auto notes = holdings.take_notes(kA, 10, now + seconds(10));
   holdings.put_back(kA, std::move(notes));
@@ -117,7 +117,7 @@ TEST_F(Held, DropsOldNotesOfSilentRouter) {
   EXPECT_TRUE(holdings.has_notes(kB));
 }
 
-TEST_F(Held, NamesEachLiveWorkerOnce) {
+TEST_F(HoldingsTest, NamesEachLiveWorkerOnce) {
   const auto number = booked(kA, "busy");
   booked(kA, "silent");
   holdings.life(number)->raise();

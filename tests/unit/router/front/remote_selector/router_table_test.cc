@@ -15,8 +15,8 @@ std::vector<http::ServerAddress> addresses(int count) {
   return all;
 }
 
-selection_json::Told told(const std::string& identity, std::uint32_t block_size = 16) {
-  selection_json::Told told;
+selection_json::WorkersReport told(const std::string& identity, std::uint32_t block_size = 16) {
+  selection_json::WorkersReport told;
   told.identity = identity;
   told.served.block_size = block_size;
   return told;

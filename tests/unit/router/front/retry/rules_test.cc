@@ -13,14 +13,14 @@ namespace sightline::retry {
 namespace {
 
 struct Case {
-  Outcome ending;
+  AttemptOutcome ending;
   Past past;
   Repeatable repeatable;
   Next want;
 };
 
 TEST(RetryRules, GiveTheNextStepAfterAFailedAttempt) {
-  using enum Outcome;
+  using enum AttemptOutcome;
   using enum Repeatable;
   const Past first{.attempts = 1, .losses = 0};
   const Past after_a_loss{.attempts = 2, .losses = 1};
@@ -63,16 +63,16 @@ TEST(RetryRules, GiveTheNextStepAfterAFailedAttempt) {
 
 // Follows every way through the rules, with the worst engine at each step.
 TEST(RetryRules, LoseNoRequestMoreThanTwice) {
-  const std::vector<Outcome> endings{Outcome::Unsent, Outcome::KeptClosed, Outcome::Lost,
-                                     Outcome::Declined};
-  std::vector<std::vector<Outcome>> open{{}};
+  const std::vector<AttemptOutcome> endings{AttemptOutcome::Unsent, AttemptOutcome::KeptClosed,
+                                            AttemptOutcome::Lost, AttemptOutcome::Declined};
+  std::vector<std::vector<AttemptOutcome>> open{{}};
   std::size_t ways = 0;
   while (!open.empty()) {
-    const std::vector<Outcome> way = open.back();
+    const std::vector<AttemptOutcome> way = open.back();
     open.pop_back();
-    for (const Outcome ending : endings) {
+    for (const AttemptOutcome ending : endings) {
       Past past;
-      for (const Outcome before : way) past.losses += is_loss(before) ? 1 : 0;
+      for (const AttemptOutcome before : way) past.losses += is_loss(before) ? 1 : 0;
       past.attempts = static_cast<std::uint32_t>(way.size()) + 1;
       ASSERT_LE(past.losses + (is_loss(ending) ? 1 : 0), kLossesMax);
       ASSERT_LE(past.attempts, kAttemptsMax);
@@ -86,10 +86,10 @@ TEST(RetryRules, LoseNoRequestMoreThanTwice) {
 }
 
 TEST(RetryRules, BlameNoWorkerForIdleCloseOrLocalFailure) {
-  EXPECT_FALSE(is_failure(Outcome::KeptClosed));
-  EXPECT_FALSE(is_failure(Outcome::Local));
-  for (const Outcome ending :
-       {Outcome::Unsent, Outcome::Lost, Outcome::Declined, Outcome::Silent}) {
+  EXPECT_FALSE(is_failure(AttemptOutcome::KeptClosed));
+  EXPECT_FALSE(is_failure(AttemptOutcome::Local));
+  for (const AttemptOutcome ending : {AttemptOutcome::Unsent, AttemptOutcome::Lost,
+                                      AttemptOutcome::Declined, AttemptOutcome::Silent}) {
     EXPECT_TRUE(is_failure(ending));
   }
 }
@@ -104,18 +104,18 @@ TEST(RetryRules, AllowRetriesForAFifthOfLiveRequests) {
 }
 
 TEST(RetryBudget, GivesEachRequestOnePlaceUntilItEnds) {
-  Budget budget;
-  std::vector<std::unique_ptr<Budget::Live>> live;
-  for (int i = 0; i < 4; ++i) live.push_back(std::make_unique<Budget::Live>(budget));
+  RetryBudget budget;
+  std::vector<std::unique_ptr<RetryBudget::Live>> live;
+  for (int i = 0; i < 4; ++i) live.push_back(std::make_unique<RetryBudget::Live>(budget));
   EXPECT_EQ(live.back()->number(), 4U);
-  Budget::Place first(budget);
+  RetryBudget::BudgetSlot first(budget);
   EXPECT_TRUE(first.take());
   EXPECT_TRUE(first.take());
-  Budget::Place second(budget);
+  RetryBudget::BudgetSlot second(budget);
   EXPECT_TRUE(second.take());
-  std::optional<Budget::Place> third(std::in_place, budget);
+  std::optional<RetryBudget::BudgetSlot> third(std::in_place, budget);
   EXPECT_TRUE(third->take());
-  Budget::Place fourth(budget);
+  RetryBudget::BudgetSlot fourth(budget);
   EXPECT_FALSE(fourth.take());
   third.reset();
   EXPECT_TRUE(fourth.take());

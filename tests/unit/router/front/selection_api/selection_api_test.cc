@@ -19,7 +19,7 @@
 #include "router/front/selection/local_selector.h"
 #include "router/front/selection_json/keys_text.h"
 #include "router/front/selection_json/renewal.h"
-#include "router/front/selection_json/served.h"
+#include "router/front/selection_json/workers_report.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/run_task.h"
 #include "tests/support/told_fleet.h"
@@ -137,7 +137,7 @@ class SelectionOverHttp : public testing::Test {
   std::string not_ready;
   // Why the router's knowledge is stale. Empty if it is fresh.
   std::string stale;
-  [[nodiscard]] SelectionApi::Sources sources() {
+  [[nodiscard]] SelectionApi::Deps sources() {
     return {.pool = pool,
             .selector = interrupted,
             .fleet = fleet,

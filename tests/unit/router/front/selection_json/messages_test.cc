@@ -35,7 +35,7 @@ selection::Inquiry full_inquiry() {
 
 TEST(SelectionJson, AskSurvivesTheWire) {
   for (const bool is_full : {true, false}) {
-    Ask ask;
+    SelectionAsk ask;
     if (is_full) {
       ask.inquiry = full_inquiry();
       ask.identity = "key=1";

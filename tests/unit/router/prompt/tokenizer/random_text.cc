@@ -12,12 +12,12 @@
 namespace sightline::tokenizer {
 namespace {
 
-struct Range {
+struct ClassRange {
   std::uint32_t first;
   std::uint32_t last;
 };
 
-constexpr Range kRanges[] = {
+constexpr ClassRange kRanges[] = {
     {'a', 'z'},         {'A', 'Z'},         {'0', '9'},         {' ', '~'},
     {'\t', '\r'},       {0x00, 0x1F},       {0x80, 0x17F},      {0x300, 0x36F},
     {0x370, 0x3FF},     {0x400, 0x4FF},     {0x590, 0x5FF},     {0x600, 0x6FF},
@@ -117,7 +117,7 @@ bool is_known(std::uint32_t code_point) {
 }  // namespace
 
 std::string random_text(Rng& rng, std::uint32_t pieces_max) {
-  const std::array<Range, 2> favoured = {pick(rng, kRanges), pick(rng, kRanges)};
+  const std::array<ClassRange, 2> favoured = {pick(rng, kRanges), pick(rng, kRanges)};
   const std::uint32_t pieces = rng.below(pieces_max + 1);
   const std::uint32_t fragments_percent = rng.below(70);
   icu::UnicodeString text;
@@ -128,7 +128,7 @@ std::string random_text(Rng& rng, std::uint32_t pieces_max) {
           icu::StringPiece(fragment.data(), static_cast<std::int32_t>(fragment.size())));
       continue;
     }
-    const Range range = rng.below(4) == 0 ? pick(rng, kRanges) : favoured[rng.below(2)];
+    const ClassRange range = rng.below(4) == 0 ? pick(rng, kRanges) : favoured[rng.below(2)];
     const std::uint32_t repeats = rng.below(8) == 0 ? 1 + rng.below(90) : 1 + rng.below(3);
     for (std::uint32_t k = 0; k < repeats; ++k) {
       const std::uint32_t c = range.first + rng.below(range.last - range.first + 1);

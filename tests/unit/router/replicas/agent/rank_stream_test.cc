@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 
 namespace sightline::agent {
 namespace {
@@ -36,7 +36,7 @@ constexpr CacheId kSecond{2};
 
 class RankStreamOf : public testing::Test {
  protected:
-  RankStream::Setup setup() {
+  RankStream::Deps setup() {
     return {.name = {.worker = "w0", .rank = 0},
             .agent = {.name = "agent", .number = 7},
             .options = {},
@@ -48,7 +48,7 @@ class RankStreamOf : public testing::Test {
                  operations::Store{.tier = Tier::Gpu, .parent = {}, .keys = {{block}}});
   }
   void tell(CacheId cache, FeedHealth health, std::uint64_t epoch = 0) {
-    Told told{.epoch = epoch, .facts = {}, .lag_by_stamp = {}};
+    CacheReport told{.epoch = epoch, .facts = {}, .lag_by_stamp = {}};
     told.facts.health = health;
     told.facts.has_replay = true;
     stream_.tell(cache, told);

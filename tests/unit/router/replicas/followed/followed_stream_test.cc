@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "router/cache/index/exact_index.h"
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 #include "tests/unit/router/replicas/follower/plain_agent.h"
 
 namespace sightline::followed {
@@ -39,10 +39,10 @@ class FollowedStreamTest : public ::testing::Test {
     stream.emplace(
         kCache,
         follower::FollowerSetup{.stream = kStream, .reader = "r-7", .seed = 3, .options = {}},
-        FollowedStream::Around{subjects, sealer, index, index, removals,
-                               [this](const std::string& subject, const std::string& payload) {
-                                 asked.emplace_back(subject, payload);
-                               }});
+        FollowedStream::Deps{subjects, sealer, index, index, removals,
+                             [this](const std::string& subject, const std::string& payload) {
+                               asked.emplace_back(subject, payload);
+                             }});
   }
   void connect() { take(nats::Connected{}); }
   void take(const nats::Event& event) {

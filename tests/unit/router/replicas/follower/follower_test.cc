@@ -46,9 +46,10 @@ TEST_F(FrameFollowerTest, AnAnswerToNoOpenQuestionProvesNothing) {
   make();
   is_lost = [](const Body&) { return true; };
   wait(seconds(10));
-  const auto first = std::get<frames::Question>(asked.front());
+  const auto first = std::get<frames::StreamQuestion>(asked.front());
   follower->hear(agent.hear(Body{first}).front(), now);
-  follower->hear(agent.hear(Body{frames::Question{.nonce = 99, .reader = "r0"}}).front(), now);
+  follower->hear(agent.hear(Body{frames::StreamQuestion{.nonce = 99, .reader = "r0"}}).front(),
+                 now);
   EXPECT_EQ(dropped(Drop::StaleAnswer), 2U);
   EXPECT_FALSE(follower->status().epoch);
 }
@@ -64,9 +65,9 @@ TEST_F(FrameFollowerTest, DropsForeignFramesAndAsksAboutThem) {
   EXPECT_EQ(dropped(Drop::OtherEpoch), 1U);
   EXPECT_EQ(dropped(Drop::OtherAgent), 1U);
   EXPECT_FALSE(held.of(operations::Tier::Gpu).contains(9));
-  const auto questions = count<frames::Question>();
+  const auto questions = count<frames::StreamQuestion>();
   wait(milliseconds(500));
-  EXPECT_EQ(count<frames::Question>(), questions + 1);
+  EXPECT_EQ(count<frames::StreamQuestion>(), questions + 1);
 }
 
 TEST_F(FrameFollowerTest, AGapIsFilledByARange) {
@@ -124,7 +125,8 @@ TEST_F(FrameFollowerTest, DropsARefusalOfAnotherRange) {
   settle();
   agent.publish({removal(1)}, false);
   follower->hear(agent.publish({}, true), now);
-  follower->hear(frames::Gone{frames::Gone::What::Range, agent.epoch()}, now);
+  follower->hear(frames::NotAvailable{frames::NotAvailable::MissingPart::Range, agent.epoch()},
+                 now);
   EXPECT_EQ(dropped(Drop::OtherDump), 1U);
   settle();
   EXPECT_TRUE(is_verified()) << reason();
@@ -135,7 +137,7 @@ TEST_F(FrameFollowerTest, FramesWaitForADumpWithinTheirLimit) {
   FollowerOptions options;
   options.waiting_bytes_max = 4'000;
   make(options);
-  is_lost = [](const Body& answer) { return std::holds_alternative<frames::Chunk>(answer); };
+  is_lost = [](const Body& answer) { return std::holds_alternative<frames::DumpChunk>(answer); };
   settle();
   for (std::uint64_t i = 0; i < 100; ++i) {
     follower->hear(agent.publish({store({100 + i})}, false), now);
@@ -155,7 +157,7 @@ TEST_F(FrameFollowerTest, ChunksAreAskedForInAWindowAndLostOnesSingly) {
   make();
   int lost = 0;
   is_lost = [&](const Body& answer) {
-    const auto* chunk = std::get_if<frames::Chunk>(&answer);
+    const auto* chunk = std::get_if<frames::DumpChunk>(&answer);
     return chunk != nullptr && chunk->chunk == 5 && lost++ < 2;
   };
   wait(seconds(4));
@@ -471,7 +473,7 @@ TEST_F(FrameFollowerTest, LeavesAnEpochThatTheAgentHasDropped) {
   agent.publish({store({4})}, false);
   const auto last = agent.publish({store({5})}, false);
   agent.begin(3'000'000);
-  is_lost = [](const Body& answer) { return std::holds_alternative<frames::Answer>(answer); };
+  is_lost = [](const Body& answer) { return std::holds_alternative<frames::StreamAnswer>(answer); };
   follower->hear(last, now);
   settle();
   EXPECT_FALSE(follower->status().epoch);
@@ -497,7 +499,7 @@ TEST_F(FrameFollowerTest, AViewThatTheAgentItselfDoubtsIsNotProved) {
 TEST_F(FrameFollowerTest, WhatOnlyRoutersSayIsDropped) {
   make();
   follower->hear(frames::DumpAsk{.reader = "r1", .epoch = 1}, now);
-  follower->hear(frames::Chunk{.dump = 1, .chunk = 0, .operations = {}}, now);
+  follower->hear(frames::DumpChunk{.dump = 1, .chunk = 0, .operations = {}}, now);
   follower->hear(frames::Offer{.dump = 1, .epoch = 1}, now);
   EXPECT_EQ(dropped(Drop::OtherReader), 1U);
   EXPECT_EQ(dropped(Drop::OtherDump), 1U);

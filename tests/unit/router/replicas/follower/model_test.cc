@@ -45,9 +45,9 @@ struct Letter {
 
 // Three followers and one agent, sometimes two, on a network that loses, repeats and delays
 // messages. Each publisher records what each epoch held at each position.
-class World {
+class Simulation {
  public:
-  explicit World(std::uint64_t seed) : rng_(seed) {
+  explicit Simulation(std::uint64_t seed) : rng_(seed) {
     options_.waiting_bytes_max = 40'000;
     start_agent();
     for (std::size_t i = 0; i < kReaders; ++i) start_reader(i);
@@ -154,7 +154,7 @@ class World {
 
   static std::size_t reader_of(const Body& ask) {
     std::string name;
-    if (const auto* question = std::get_if<frames::Question>(&ask)) name = question->reader;
+    if (const auto* question = std::get_if<frames::StreamQuestion>(&ask)) name = question->reader;
     if (const auto* range = std::get_if<frames::RangeAsk>(&ask)) name = range->reader;
     if (const auto* dump = std::get_if<frames::DumpAsk>(&ask)) name = dump->reader;
     if (const auto* chunks = std::get_if<frames::ChunkAsk>(&ask)) name = chunks->reader;
@@ -360,7 +360,7 @@ TEST(FrameFollowerModel, VerifiedStateIsTrueAndQuietMakesAllEqual) {
   std::uint64_t dumps = 0;
   std::uint64_t forgotten = 0;
   for (std::uint64_t seed = first_seed(); steps < kSteps; ++seed) {
-    World world(seed);
+    Simulation world(seed);
     for (int phase = 0; phase < 3; ++phase) {
       world.make_noise();
       for (const Instant end = world.now() + seconds(90); world.now() < end; ++steps) {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "router/replicas/follower/follower.h"
-#include "router/replicas/frames/message.h"
+#include "router/replicas/frames/stream_message.h"
 
 namespace sightline::test {
 
@@ -107,7 +107,8 @@ class PlainAgent {
   }
 
   std::vector<frames::Body> hear(const frames::Body& ask) {
-    if (const auto* question = std::get_if<frames::Question>(&ask)) return {answer(*question)};
+    if (const auto* question = std::get_if<frames::StreamQuestion>(&ask))
+      return {answer(*question)};
     if (const auto* range = std::get_if<frames::RangeAsk>(&ask)) return again(*range);
     if (const auto* dump = std::get_if<frames::DumpAsk>(&ask)) return {offer(*dump)};
     if (const auto* chunks = std::get_if<frames::ChunkAsk>(&ask)) return these(*chunks);
@@ -140,8 +141,8 @@ class PlainAgent {
     std::vector<std::vector<operations::Operation>> chunks;
   };
 
-  frames::Answer answer(const frames::Question& question) {
-    frames::Answer answer;
+  frames::StreamAnswer answer(const frames::StreamQuestion& question) {
+    frames::StreamAnswer answer;
     answer.nonce = question.nonce;
     answer.agent = instance;
     if (proved) answer.epoch = epoch_;
@@ -152,10 +153,10 @@ class PlainAgent {
   }
   std::vector<frames::Body> again(const frames::RangeAsk& ask) {
     if (ask.epoch != epoch_ || !proved) {
-      return {frames::Gone{frames::Gone::What::Epoch, ask.epoch}};
+      return {frames::NotAvailable{frames::NotAvailable::MissingPart::Epoch, ask.epoch}};
     }
     if (ring_.empty() || ask.from < ring_.front().seq) {
-      return {frames::Gone{frames::Gone::What::Range, ask.epoch}};
+      return {frames::NotAvailable{frames::NotAvailable::MissingPart::Range, ask.epoch}};
     }
     std::vector<frames::Body> frames;
     for (const auto& frame : ring_) {
@@ -164,7 +165,8 @@ class PlainAgent {
     return frames;
   }
   frames::Body offer(const frames::DumpAsk& ask) {
-    if (ask.epoch != epoch_ || !proved) return frames::Gone{frames::Gone::What::Epoch, ask.epoch};
+    if (ask.epoch != epoch_ || !proved)
+      return frames::NotAvailable{frames::NotAvailable::MissingPart::Epoch, ask.epoch};
     Dump dump;
     frames::Checksum sum;
     for (std::size_t t = 0; t < operations::kTierCount; ++t) {
@@ -190,10 +192,11 @@ class PlainAgent {
   }
   std::vector<frames::Body> these(const frames::ChunkAsk& ask) {
     const auto dump = dumps_.find(ask.dump);
-    if (dump == dumps_.end()) return {frames::Gone{frames::Gone::What::Dump, ask.dump}};
+    if (dump == dumps_.end())
+      return {frames::NotAvailable{frames::NotAvailable::MissingPart::Dump, ask.dump}};
     std::vector<frames::Body> chunks;
     for (const auto chunk : ask.chunks) {
-      chunks.emplace_back(frames::Chunk{ask.dump, chunk, dump->second.chunks.at(chunk)});
+      chunks.emplace_back(frames::DumpChunk{ask.dump, chunk, dump->second.chunks.at(chunk)});
     }
     return chunks;
   }

@@ -59,9 +59,9 @@ struct Router {
   std::vector<Request> requests;
 };
 
-class World {
+class Simulation {
  public:
-  explicit World(std::uint64_t seed) : rng_(seed) {
+  explicit Simulation(std::uint64_t seed) : rng_(seed) {
     for (std::size_t i = 0; i < kRouters; ++i) start(i);
   }
 
@@ -200,9 +200,9 @@ class World {
       Router& router = *routers_[packet.to];
       const auto message = decode(packet.bytes);
       ASSERT_TRUE(message.ok());
-      if (const auto* told = std::get_if<Told>(&*message)) router.others.hear(*told, now_);
-      if (const auto* gone = std::get_if<Gone>(&*message)) router.others.hear(*gone, now_);
-      if (const auto* ask = std::get_if<Ask>(&*message)) router.own.asked(*ask);
+      if (const auto* told = std::get_if<LoadReport>(&*message)) router.others.hear(*told, now_);
+      if (const auto* gone = std::get_if<Leave>(&*message)) router.others.hear(*gone, now_);
+      if (const auto* ask = std::get_if<LoadAsk>(&*message)) router.own.asked(*ask);
       turn(packet.to);
     }
   }
@@ -216,7 +216,7 @@ class World {
     if (router.others.due() > now_) return;
     const auto turn = router.others.turn(now_);
     EXPECT_GT(router.others.due(), now_);
-    for (const Ask& ask : turn.asks) send(i, encode(ask));
+    for (const LoadAsk& ask : turn.asks) send(i, encode(ask));
     for (const BookCall& call : turn.calls) {
       if (const auto* set = std::get_if<SetOthers>(&call)) {
         EXPECT_TRUE(router.book.set_others(set->source, set->told.rank, set->told.load, now_));
@@ -284,14 +284,14 @@ class World {
   std::array<std::uint64_t, kLeftAsideCount> left_aside_{};
 };
 
-void run_until(World& world, Instant end) {
+void run_until(Simulation& world, Instant end) {
   while (world.now() < end && !::testing::Test::HasFatalFailure()) world.step();
 }
 
 TEST(LoadExchange, QuietMakesEachRouterCountTheOthersOnce) {
   constexpr int kRounds = 25;
   constexpr int kSteps = 8'000;
-  World world(20'261);
+  Simulation world(20'261);
   for (int round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(round);
     for (int i = 0; i < kSteps && !HasFatalFailure(); ++i) world.step();

@@ -26,7 +26,7 @@ RankLoad work(const fleet::RankName& rank, std::uint32_t requests) {
 class OthersLoadTest : public ::testing::Test {
  protected:
   // Makes all calls to the book that are due. Returns the requests.
-  std::vector<Ask> turn(Instant now) {
+  std::vector<LoadAsk> turn(Instant now) {
     auto turn = others_.turn(now);
     for (const BookCall& call : turn.calls) {
       if (const auto* set = std::get_if<SetOthers>(&call)) {
@@ -39,19 +39,21 @@ class OthersLoadTest : public ::testing::Test {
     }
     return turn.asks;
   }
-  std::vector<Ask> hear(const Told& told, Instant now) {
+  std::vector<LoadAsk> hear(const LoadReport& told, Instant now) {
     others_.hear(told, now);
     return turn(now);
   }
   // Part `number` of a snapshot that answers our asks.
-  [[nodiscard]] Told answer(std::uint64_t seq, std::vector<RankLoad> ranks, Part part = {}) const {
+  [[nodiscard]] LoadReport answer(std::uint64_t seq, std::vector<RankLoad> ranks,
+                                  SnapshotPart part = {}) const {
     part.nonces = {nonce_};
     return {.instance = kOther, .name = "r2", .seq = seq, .snapshot = part, .ranks = ranks};
   }
-  static Told told(std::uint64_t seq, std::vector<RankLoad> ranks) {
+  static LoadReport told(std::uint64_t seq, std::vector<RankLoad> ranks) {
     return {.instance = kOther, .name = "r2", .seq = seq, .snapshot = {}, .ranks = ranks};
   }
-  static Told snapshot(std::uint64_t seq, std::vector<RankLoad> ranks, Part part = {}) {
+  static LoadReport snapshot(std::uint64_t seq, std::vector<RankLoad> ranks,
+                             SnapshotPart part = {}) {
     return {.instance = kOther, .name = "r2", .seq = seq, .snapshot = part, .ranks = ranks};
   }
   // Requests all load, and accepts the other router's answer.
@@ -75,8 +77,8 @@ class OthersLoadTest : public ::testing::Test {
 
 TEST_F(OthersLoadTest, AsksAllTogetherAndAcceptsEachAnswer) {
   EXPECT_LE(others_.due(), kStart);
-  EXPECT_EQ(turn(kStart), (std::vector<Ask>{{.asker = kMe, .of = 0, .nonce = 101}}));
-  EXPECT_EQ(hear(answer(8, {work(kRank, 3)}), kStart), std::vector<Ask>{});
+  EXPECT_EQ(turn(kStart), (std::vector<LoadAsk>{{.asker = kMe, .of = 0, .nonce = 101}}));
+  EXPECT_EQ(hear(answer(8, {work(kRank, 3)}), kStart), std::vector<LoadAsk>{});
   EXPECT_EQ(requests(kStart), 3U);
   EXPECT_TRUE(is_whole());
   EXPECT_EQ(others_.statistics().believed, 1U);
@@ -91,7 +93,7 @@ TEST_F(OthersLoadTest, AStrangerIsAskedAndDoesNotCount) {
   EXPECT_EQ(hear(told(9, {work(kRank, 3)}), now).size(), 0U);  // asked already
   EXPECT_EQ(requests(now), 0U);
   EXPECT_EQ(left_aside(LeftAside::Stranger), 2U);
-  Told guess = answer(10, {work(kRank, 3)});
+  LoadReport guess = answer(10, {work(kRank, 3)});
   guess.snapshot->nonces = {99};
   hear(guess, now);
   EXPECT_EQ(requests(now), 0U);
@@ -110,7 +112,7 @@ TEST_F(OthersLoadTest, WhoNeverAnswersIsAskedOnceASecondAtMost) {
 
 TEST_F(OthersLoadTest, RejectsAnAnswerToAnOldRequest) {
   turn(kStart);
-  const Told old = answer(8, {work(kRank, 3)});
+  const LoadReport old = answer(8, {work(kRank, 3)});
   hear(old, kStart + 3s);
   EXPECT_EQ(requests(kStart + 3s), 0U);
   EXPECT_EQ(left_aside(LeftAside::Stranger), 1U);
@@ -124,7 +126,7 @@ TEST_F(OthersLoadTest, RepeatedRequestKeepsItsNumberWhileYoung) {
   ASSERT_EQ(later.size(), 1U);
   EXPECT_NE(later, first);
   // The answer to the previous request still counts.
-  Told late = answer(3, {work(kRank, 3)});
+  LoadReport late = answer(3, {work(kRank, 3)});
   late.snapshot->nonces = {first.front().nonce};
   hear(late, kStart + 2s);
   EXPECT_EQ(requests(kStart + 2s), 3U);
@@ -172,7 +174,7 @@ TEST_F(OthersLoadTest, AGapIsAskedAboutUntilASnapshotIsWhole) {
 
 TEST_F(OthersLoadTest, OnlyAWholeSnapshotTakesAwayWhatItDoesNotName) {
   believe(8, {work(kRank, 3), work(kOtherRank, 4)});
-  const auto part = [](std::uint32_t number) { return Part{.number = number, .count = 3}; };
+  const auto part = [](std::uint32_t number) { return SnapshotPart{.number = number, .count = 3}; };
   hear(snapshot(9, {}, part(0)), kStart);
   hear(snapshot(11, {work(kRank, 3)}, part(2)), kStart);
   EXPECT_EQ(other_cell_->read(kStart).in_flight, 4U);
@@ -234,7 +236,7 @@ TEST_F(OthersLoadTest, ReplayedMessagesDoNotReviveASilentRouter) {
 
 TEST_F(OthersLoadTest, EndedRouterIsForgottenForGood) {
   believe(8, {work(kRank, 3)});
-  others_.hear(Gone{.instance = kOther}, kStart + 1s);
+  others_.hear(Leave{.instance = kOther}, kStart + 1s);
   EXPECT_LE(others_.due(), kStart + 1s);
   turn(kStart + 1s);
   EXPECT_EQ(requests(kStart + 1s), 0U);
@@ -246,10 +248,10 @@ TEST_F(OthersLoadTest, EndedRouterIsForgottenForGood) {
 
 TEST_F(OthersLoadTest, OurOwnWordsDoNotCount) {
   turn(kStart);
-  Told own = answer(8, {work(kRank, 3)});
+  LoadReport own = answer(8, {work(kRank, 3)});
   own.instance = kMe;
   EXPECT_TRUE(hear(own, kStart + 1s).empty());
-  others_.hear(Gone{.instance = kMe}, kStart + 1s);
+  others_.hear(Leave{.instance = kMe}, kStart + 1s);
   EXPECT_EQ(requests(kStart + 1s), 0U);
   EXPECT_EQ(left_aside(LeftAside::Own), 2U);
 }
@@ -281,15 +283,15 @@ TEST_F(OthersLoadTest, RequestsMissingMessagesOfEachRouterImmediately) {
 }
 
 TEST_F(OthersLoadTest, AcceptsTakingsOnlyOfAnsweringRouters) {
-  const Taken taken{.instance = kOther, .names = {}};
+  const Takeover taken{.instance = kOther, .names = {}};
   turn(kStart);
   EXPECT_FALSE(others_.hear(taken, kStart));
   EXPECT_EQ(left_aside(LeftAside::Stranger), 1U);
   hear(answer(8, {}), kStart);
   EXPECT_TRUE(others_.hear(taken, kStart));
-  EXPECT_FALSE(others_.hear(Taken{.instance = kMe, .names = {}}, kStart));
+  EXPECT_FALSE(others_.hear(Takeover{.instance = kMe, .names = {}}, kStart));
   EXPECT_EQ(left_aside(LeftAside::Own), 1U);
-  others_.hear(Gone{.instance = kOther}, kStart);
+  others_.hear(Leave{.instance = kOther}, kStart);
   EXPECT_FALSE(others_.hear(taken, kStart));
   EXPECT_EQ(left_aside(LeftAside::Ended), 1U);
 }
@@ -315,7 +317,7 @@ TEST(OthersLoad, MoreRoutersThanThereIsRoomForAreLeftAside) {
   OthersLoad others(kMe, [&] { return ++nonce; }, {.sources_max = 3});
   others.turn(kStart);
   for (std::uint64_t i = 0; i < 10; ++i) {
-    Told told{.instance = 10 + i, .seq = 1, .snapshot = Part{.nonces = {nonce}}};
+    LoadReport told{.instance = 10 + i, .seq = 1, .snapshot = SnapshotPart{.nonces = {nonce}}};
     others.hear(told, kStart + 1s);
   }
   EXPECT_EQ(others.sources(kStart + 1s).size(), 3U);
@@ -327,7 +329,8 @@ TEST(OthersLoad, DropsAndShowsRanksAboveTheLimit) {
   std::uint64_t nonce = 0;
   OthersLoad others(kMe, [&] { return ++nonce; }, {.ranks_max = 3});
   others.turn(kStart);
-  Told told{.instance = kOther, .name = "r\"2", .seq = 1, .snapshot = Part{.nonces = {nonce}}};
+  LoadReport told{
+      .instance = kOther, .name = "r\"2", .seq = 1, .snapshot = SnapshotPart{.nonces = {nonce}}};
   for (std::uint32_t i = 0; i < 10; ++i) told.ranks.push_back(work({"w", i}, 1));
   others.hear(told, kStart);
   ASSERT_EQ(others.sources(kStart).size(), 1U);

@@ -16,24 +16,24 @@ using std::chrono_literals::operator""ns;
 constexpr Instant kStart{1'000s};
 constexpr fleet::Booking kBooking{.prefill_tokens = 160, .blocks = 12, .block_size = 16};
 
-std::vector<Told> read(const std::vector<std::string>& messages) {
-  std::vector<Told> told;
+std::vector<LoadReport> read(const std::vector<std::string>& messages) {
+  std::vector<LoadReport> told;
   for (const std::string& bytes : messages) {
     const auto message = decode(bytes);
     EXPECT_TRUE(message.ok());
-    told.push_back(std::get<Told>(*message));
+    told.push_back(std::get<LoadReport>(*message));
   }
   return told;
 }
 
 class OwnLoadTest : public ::testing::Test {
  protected:
-  std::vector<Told> turn(Instant now) { return read(own_.turn(now)); }
+  std::vector<LoadReport> turn(Instant now) { return read(own_.turn(now)); }
   // The one message due now.
-  Told told(Instant now) {
+  LoadReport told(Instant now) {
     const auto all = turn(now);
     EXPECT_EQ(all.size(), 1U);
-    return all.empty() ? Told{} : all.front();
+    return all.empty() ? LoadReport{} : all.front();
   }
   fleet::BookedWork book(Instant now, const fleet::RankName& rank = {"w", 0}) {
     now_ = now;
@@ -46,8 +46,10 @@ class OwnLoadTest : public ::testing::Test {
 };
 
 TEST_F(OwnLoadTest, BeginsWithASnapshot) {
-  const Told first = told(kStart);
-  EXPECT_EQ(first, (Told{.instance = 1, .name = "r1", .seq = 1, .snapshot = Part{}, .ranks = {}}));
+  const LoadReport first = told(kStart);
+  EXPECT_EQ(
+      first,
+      (LoadReport{.instance = 1, .name = "r1", .seq = 1, .snapshot = SnapshotPart{}, .ranks = {}}));
   EXPECT_TRUE(turn(kStart + 1s - 1ns).empty());
   EXPECT_EQ(own_.due(), kStart + 1s);
   EXPECT_EQ(told(kStart + 1s).seq, 2U);
@@ -57,7 +59,7 @@ TEST_F(OwnLoadTest, EachStepPublishesTheTotalOfItsRank) {
   turn(kStart);
   auto first = book(kStart + 100ms);
   auto second = book(kStart + 100ms);
-  Told now = told(kStart + 100ms);
+  LoadReport now = told(kStart + 100ms);
   EXPECT_FALSE(now.snapshot);
   EXPECT_EQ(
       now.ranks,
@@ -89,7 +91,7 @@ TEST_F(OwnLoadTest, FirstChangeIsSentImmediatelyAndLaterOnesTogether) {
   held.push_back(book(kStart + 102ms, {"b", 1}));
   EXPECT_EQ(own_.due(), kStart + 105ms);
   EXPECT_TRUE(turn(kStart + 105ms - 1ns).empty());
-  const Told both = told(kStart + 105ms);
+  const LoadReport both = told(kStart + 105ms);
   ASSERT_EQ(both.ranks.size(), 2U);
   EXPECT_EQ(both.ranks[0].load.in_flight, 2U);
   EXPECT_EQ(both.ranks[1].rank, (fleet::RankName{"b", 1}));
@@ -101,7 +103,7 @@ TEST_F(OwnLoadTest, AnswersARequestWithItsNumberAndAllRanks) {
   const auto other = book(kStart + 100ms, {"b", 0});
   turn(kStart + 100ms);
   own_.asked({.asker = 2, .of = 0, .nonce = 77});
-  const Told answer = told(kStart + 101ms);
+  const LoadReport answer = told(kStart + 101ms);
   ASSERT_TRUE(answer.snapshot);
   EXPECT_EQ(answer.snapshot->nonces, std::vector<std::uint64_t>{77});
   EXPECT_EQ(answer.ranks.size(), 2U);
@@ -164,7 +166,7 @@ TEST(OwnLoad, MessagesKeepTheirSizeForAnyNames) {
   const auto messages = own.turn(kStart);
   std::size_t ranks = 0;
   std::uint32_t number = 0;
-  for (const Told& told : read(messages)) {
+  for (const LoadReport& told : read(messages)) {
     EXPECT_EQ(told.seq, number + 1);
     ASSERT_TRUE(told.snapshot);
     EXPECT_EQ(told.snapshot->number, number++);
@@ -185,7 +187,7 @@ TEST(OwnLoad, ANameIsCutBetweenLetters) {
 }
 
 TEST(OwnLoad, ARouterThatEndsSaysSo) {
-  EXPECT_EQ(*decode(OwnLoad(5, "r").farewell()), Message(Gone{.instance = 5}));
+  EXPECT_EQ(*decode(OwnLoad(5, "r").farewell()), Message(Leave{.instance = 5}));
 }
 
 }  // namespace

@@ -19,21 +19,21 @@ using Again = TakenNames::Again;
 constexpr Instant kStart{1'000s};
 const ReservationName kName{.instance = "front-1", .number = 7, .attempt = 2};
 
-std::vector<Taken> read(const std::vector<std::string>& messages) {
-  std::vector<Taken> all;
+std::vector<Takeover> read(const std::vector<std::string>& messages) {
+  std::vector<Takeover> all;
   for (const std::string& bytes : messages) {
     const auto message = decode(bytes);
     EXPECT_TRUE(message.ok());
-    all.push_back(std::get<Taken>(*message));
+    all.push_back(std::get<Takeover>(*message));
   }
   return all;
 }
 
 // The names that it publishes now, as one message.
-Taken told(TakenNames& names, Again again, Instant now) {
+Takeover told(TakenNames& names, Again again, Instant now) {
   const auto all = read(names.tell(again, now));
   EXPECT_LE(all.size(), 1U);
-  return all.empty() ? Taken{} : all[0];
+  return all.empty() ? Takeover{} : all[0];
 }
 
 TEST(TakenNames, PublishesATakenReservationThatEndsElsewhere) {
@@ -42,7 +42,7 @@ TEST(TakenNames, PublishesATakenReservationThatEndsElsewhere) {
   EXPECT_FALSE(a.has_news());
   a.take({kName}, kStart);
   EXPECT_TRUE(a.has_news());
-  const Taken message = told(a, Again::Nothing, kStart);
+  const Takeover message = told(a, Again::Nothing, kStart);
   ASSERT_EQ(message.names.size(), 1U);
   EXPECT_EQ(message.instance, 1U);
   EXPECT_EQ(b.hear(message), std::vector{kName});
@@ -70,10 +70,10 @@ TEST(TakenNames, LaterOfTwoTakersKeepsIt) {
     TakenNames first(first_instance);
     TakenNames second(5);
     first.take({kName}, kStart);
-    const Taken earlier = told(first, Again::Nothing, kStart);
+    const Takeover earlier = told(first, Again::Nothing, kStart);
     EXPECT_EQ(second.hear(earlier).size(), 1U);
     second.take({kName}, kStart);
-    const Taken later = told(second, Again::Nothing, kStart);
+    const Takeover later = told(second, Again::Nothing, kStart);
     EXPECT_EQ(first.hear(later).size(), 1U);
     EXPECT_TRUE(second.hear(earlier).empty()) << "heard again, late";
     EXPECT_TRUE(first.tell(Again::Young, kStart).empty()) << "it has it no more";
@@ -100,8 +100,8 @@ TEST(TakenNames, OfTwoThatTakeItAtOnceOneKeepsIt) {
   TakenNames b(2);
   a.take({kName}, kStart);
   b.take({kName}, kStart);
-  const Taken of_a = told(a, Again::Nothing, kStart);
-  const Taken of_b = told(b, Again::Nothing, kStart);
+  const Takeover of_a = told(a, Again::Nothing, kStart);
+  const Takeover of_b = told(b, Again::Nothing, kStart);
   EXPECT_EQ(a.hear(of_b).size(), 1U);
   EXPECT_TRUE(b.hear(of_a).empty());
 }
@@ -116,7 +116,7 @@ TEST(TakenNames, ManyNamesFillMessagesAndTheOldestAreDropped) {
   std::uint64_t next = 500;
   for (const std::string& bytes : a.tell(Again::Nothing, kStart)) {
     EXPECT_LE(bytes.size(), 4'096U);
-    for (const Taken& message : read({bytes})) {
+    for (const Takeover& message : read({bytes})) {
       for (const TakenName& one : message.names) EXPECT_EQ(one.name.number, next++);
     }
   }
@@ -134,9 +134,9 @@ TEST(TakenNames, HostileTurnsDoNotOverflow) {
 
 // Three routers take few names of one attempt, or the next, at random. Messages are lost, late or
 // doubled.
-class World {
+class Simulation {
  public:
-  explicit World(std::uint64_t seed) : rng_(seed) {}
+  explicit Simulation(std::uint64_t seed) : rng_(seed) {}
 
   void step(bool quiet) {
     now_ += std::chrono::milliseconds(rng_.below(20));
@@ -193,7 +193,7 @@ class World {
     while (!network_.empty() && network_.begin()->first <= now_) {
       const Packet packet = network_.begin()->second;
       network_.erase(network_.begin());
-      for (const Taken& message : read({packet.bytes})) {
+      for (const Takeover& message : read({packet.bytes})) {
         for (const auto& name : routers_[packet.to].hear(message)) {
           auto& held = held_[packet.to];
           const auto place = held.find(name.number);
@@ -216,7 +216,7 @@ class World {
 TEST(TakenNames, AfterQuietEveryReservationCountsAtOneRouterExactly) {
   for (std::uint64_t seed = 0; seed < 60 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    World world(seed);
+    Simulation world(seed);
     for (int i = 0; i < 1'500; ++i) world.step(false);
     // In the quiet time the last takings are published again.
     const Instant quiet = world.now();

@@ -113,7 +113,7 @@ TEST(LoadQueue, LosesNoChangeOfManyThreads) {
   EXPECT_EQ(cell->own(now).in_flight, kThreads * kRounds / 100U);
   const auto message = load::decode(own.turn(now).at(0));
   ASSERT_TRUE(message.ok());
-  const auto& told = std::get<load::Told>(*message);
+  const auto& told = std::get<load::LoadReport>(*message);
   ASSERT_EQ(told.ranks.size(), 1U);
   EXPECT_EQ(told.ranks[0].load.in_flight, kThreads * kRounds / 100U);
   EXPECT_EQ(told.ranks[0].load.blocks, kThreads * kRounds / 100U * 2);

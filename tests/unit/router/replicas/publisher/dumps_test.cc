@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using frames::ChunkAsk;
 using frames::DumpAsk;
 using frames::Frame;
-using frames::Gone;
+using frames::NotAvailable;
 using frames::Offer;
 using keys::BlockKey;
 using operations::Clear;
@@ -64,8 +64,8 @@ TEST(FramePublisher, SharesADumpAndFreesItAMinuteAfterUse) {
   s.now += 60s;
   s.sent_to("p");
   s.hear(ChunkAsk{.reader = "p", .dump = offer.dump, .chunks = {0}});
-  const auto gone = s.only<Gone>("p");
-  EXPECT_EQ(gone.what, Gone::What::Dump);
+  const auto gone = s.only<NotAvailable>("p");
+  EXPECT_EQ(gone.what, NotAvailable::MissingPart::Dump);
   EXPECT_EQ(gone.id, offer.dump);
 }
 
@@ -101,7 +101,7 @@ TEST(FramePublisher, GivesUpTheOlderDumpWhenBothTakeTooMuch) {
   const auto second = s.only<Offer>("r");
   EXPECT_NE(first.dump, second.dump);
   s.hear(ChunkAsk{.reader = "r", .dump = first.dump, .chunks = {0}});
-  EXPECT_EQ(s.only<Gone>("r").id, first.dump);
+  EXPECT_EQ(s.only<NotAvailable>("r").id, first.dump);
   EXPECT_EQ(s.pulled(second, "r").blocks.size(), 1'000U);
 }
 
@@ -116,7 +116,7 @@ TEST(FramePublisher, KeepsADumpThatAReaderPulls) {
   };
   const auto is_there = [&](const Offer& offer) {
     s.hear(ChunkAsk{.reader = "x", .dump = offer.dump, .chunks = {0}});
-    return std::holds_alternative<frames::Chunk>(s.sent_to("x").at(0));
+    return std::holds_alternative<frames::DumpChunk>(s.sent_to("x").at(0));
   };
   const Offer first = offered_to("p");
   s.now += 3s;
@@ -178,8 +178,8 @@ TEST(FramePublisher, NotifiesWaitingReadersOfAnEndedEpoch) {
   s.cache.epoch = 6;
   s.take(stored(1));
   EXPECT_FALSE(s.publisher.is_making_dump());
-  EXPECT_EQ(s.only<Gone>("q").id, epoch);
-  EXPECT_EQ(s.only<Gone>("r").id, epoch);
+  EXPECT_EQ(s.only<NotAvailable>("q").id, epoch);
+  EXPECT_EQ(s.only<NotAvailable>("r").id, epoch);
 }
 
 TEST(FramePublisher, RestartsADumpAfterTooManyChanges) {

@@ -9,18 +9,18 @@
 
 #include <gtest/gtest.h>
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 #include "tests/unit/router/replicas/publisher/stream.h"
 
 namespace sightline::publisher {
 namespace {
 
 using namespace std::chrono_literals;
-using frames::Answer;
 using frames::Frame;
-using frames::Gone;
-using frames::Question;
+using frames::NotAvailable;
 using frames::RangeAsk;
+using frames::StreamAnswer;
+using frames::StreamQuestion;
 using keys::BlockKey;
 using operations::CacheDigest;
 using operations::CacheFacts;
@@ -42,8 +42,8 @@ TEST(FramePublisher, OpensItsEpochOnceVerifiedAndPublishesAllBlocks) {
   facts.health = FeedHealth::Replaying;
   s.tell(facts);
   EXPECT_FALSE(s.publisher.epoch());
-  s.hear(Question{.nonce = 9, .reader = "r"});
-  const auto unproved = s.only<Answer>("r");
+  s.hear(StreamQuestion{.nonce = 9, .reader = "r"});
+  const auto unproved = s.only<StreamAnswer>("r");
   EXPECT_EQ(unproved.nonce, 9U);
   EXPECT_FALSE(unproved.epoch);
   EXPECT_FALSE(unproved.state.hearing);
@@ -135,8 +135,8 @@ TEST(FramePublisher, CacheEpochChangeStartsAnotherEpoch) {
   EXPECT_EQ(frames[0].seq, 1U);
   EXPECT_EQ(frames[0].beat->digest.of(Tier::Gpu).count, 1U);
   s.hear(RangeAsk{.reader = "r", .epoch = *first, .from = 1, .to = 1});
-  const auto gone = s.only<Gone>("r");
-  EXPECT_EQ(gone.what, Gone::What::Epoch);
+  const auto gone = s.only<NotAvailable>("r");
+  EXPECT_EQ(gone.what, NotAvailable::MissingPart::Epoch);
   EXPECT_EQ(gone.id, *first);
 }
 
@@ -152,12 +152,13 @@ TEST(FramePublisher, PublishesNothingAfterALossUntilTheCachesEpochChanges) {
   s.tell(verified());
   EXPECT_FALSE(s.publisher.epoch());
   EXPECT_EQ(s.publisher.held().size(), 0U);
-  s.hear(Question{.nonce = 1, .reader = "r"});
-  EXPECT_EQ(s.only<Answer>("r").state.trouble, "the agent lost some of its own cache operations");
+  s.hear(StreamQuestion{.nonce = 1, .reader = "r"});
+  EXPECT_EQ(s.only<StreamAnswer>("r").state.trouble,
+            "the agent lost some of its own cache operations");
   s.cache.epoch = 4;
   s.take(stored(3));
-  s.hear(Question{.nonce = 2, .reader = "r"});
-  const auto learning = s.only<Answer>("r").state;
+  s.hear(StreamQuestion{.nonce = 2, .reader = "r"});
+  const auto learning = s.only<StreamAnswer>("r").state;
   EXPECT_FALSE(learning.hearing);  // facts about the epoch before say nothing about this one
   EXPECT_EQ(learning.trouble, "replaying events");
   s.tell(verified());

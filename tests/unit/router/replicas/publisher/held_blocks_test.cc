@@ -23,8 +23,8 @@ using operations::Remove;
 using operations::Store;
 using operations::Tier;
 
-std::vector<Block> rest_of_snapshot(HeldBlocks& held) {
-  std::vector<Block> blocks;
+std::vector<ListedBlock> rest_of_snapshot(HeldBlocks& held) {
+  std::vector<ListedBlock> blocks;
   while (const auto block = held.next_of_snapshot()) blocks.push_back(*block);
   return blocks;
 }
@@ -36,8 +36,8 @@ TEST(HeldBlocksOfAStream, KeepTheirFirstStoresOrderWithParentAndTiers) {
   held.apply(Store{.tier = Tier::Gpu, .parent = BlockKey{9}, .keys = {{3}}});
   held.apply(Remove{.tier = Tier::Cpu, .keys = {{4}}});
   held.begin_snapshot();
-  const std::vector<Block> expected = {{.key = {5}, .parent = {}, .tiers = 1},
-                                       {.key = {3}, .parent = BlockKey{5}, .tiers = 3}};
+  const std::vector<ListedBlock> expected = {{.key = {5}, .parent = {}, .tiers = 1},
+                                             {.key = {3}, .parent = BlockKey{5}, .tiers = 3}};
   EXPECT_EQ(rest_of_snapshot(held), expected);
 }
 
@@ -67,8 +67,8 @@ TEST(HeldBlocksOfAStream, SnapshotStaysUnchangedWhenTheCacheIsRefilled) {
   held.apply(Clear{});
   held.apply(Store{.tier = Tier::Cpu, .parent = {}, .keys = {{3}, {4}}});
   held.apply(Clear{});
-  const std::vector<Block> expected = {{.key = {2}, .parent = BlockKey{1}, .tiers = 1},
-                                       {.key = {3}, .parent = BlockKey{2}, .tiers = 1}};
+  const std::vector<ListedBlock> expected = {{.key = {2}, .parent = BlockKey{1}, .tiers = 1},
+                                             {.key = {3}, .parent = BlockKey{2}, .tiers = 1}};
   EXPECT_EQ(rest_of_snapshot(held), expected);
   EXPECT_EQ(held.size(), 0U);
 }

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using frames::ChunkAsk;
 using frames::DumpAsk;
 using frames::Frame;
-using frames::Gone;
+using frames::NotAvailable;
 using frames::Offer;
 using frames::RangeAsk;
 using operations::Tier;
@@ -46,7 +46,7 @@ TEST(FramePublisher, WritesNothingLargerOnceItsMessagesMayBeLessLarge) {
   EXPECT_EQ(s.only<Frame>("r").seq, 3U);
   for (const std::uint64_t gone : {1U, 2U}) {
     s.hear(RangeAsk{.reader = "r", .epoch = epoch, .from = gone, .to = gone});
-    EXPECT_EQ(s.only<Gone>("r").what, Gone::What::Range);
+    EXPECT_EQ(s.only<NotAvailable>("r").what, NotAvailable::MissingPart::Range);
   }
   s.hear(DumpAsk{.reader = "r", .epoch = epoch});
   s.finish_dump();
@@ -70,7 +70,7 @@ TEST(FramePublisher, RemakesADumpWithTooLargeChunks) {
   s.publisher.limit_payload(kSmall);
   s.bytes_max = kSmall;
   s.hear(ChunkAsk{.reader = "early", .dump = early.dump, .chunks = {0}});
-  EXPECT_EQ(s.only<Gone>("early").what, Gone::What::Dump);
+  EXPECT_EQ(s.only<NotAvailable>("early").what, NotAvailable::MissingPart::Dump);
   s.finish_dump();
   EXPECT_EQ(s.pulled(s.only<Offer>("late"), "late").blocks.size(), 20'000U);
   EXPECT_EQ(s.publisher.epoch(), epoch);

@@ -14,14 +14,14 @@
 
 #include "common/base/rng.h"
 
-#include "router/replicas/frames/codec.h"
+#include "router/replicas/frames/stream_codec.h"
 #include "router/replicas/publisher/frame_publisher.h"
 
 namespace sightline::publisher::test {
 
 using frames::Body;
-using frames::Chunk;
 using frames::ChunkAsk;
+using frames::DumpChunk;
 using frames::Frame;
 using frames::Offer;
 using keys::BlockKey;
@@ -139,7 +139,7 @@ struct Stream {
     frames::Checksum checksum;
     for (std::uint32_t i = 0; i < offer.chunks; ++i) {
       hear(ChunkAsk{.reader = reader, .dump = offer.dump, .chunks = {i}});
-      const auto chunk = only<Chunk>(reader);
+      const auto chunk = only<DumpChunk>(reader);
       EXPECT_EQ(chunk.chunk, i);
       for (const Operation& operation : chunk.operations) {
         checksum.add(operation);

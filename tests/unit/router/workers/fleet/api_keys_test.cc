@@ -54,7 +54,7 @@ class ApiKeysTest : public testing::Test {
 };
 
 TEST_F(ApiKeysTest, AWorkerWithoutAFileHasNoKey) {
-  const ApiKeys::Key& key = keys_.of({}, clock_.now());
+  const ApiKeys::KeyState& key = keys_.of({}, clock_.now());
   EXPECT_EQ(key.key, "");
   EXPECT_EQ(key.problem, "");
 }

@@ -7,7 +7,7 @@
 namespace sightline::fleet {
 namespace {
 
-using Source = BlockSizeSource;
+using LoadSource = BlockSizeSource;
 using With = BlockSizeConflict::With;
 using Ranks = std::vector<AnnouncedBlockSize>;
 
@@ -25,7 +25,7 @@ BlockSize with_events(BlockSize size, const AnnouncedBlockSize& told) {
 
 TEST(BlockSize, IsUnknownWithoutASource) {
   BlockSize size;
-  EXPECT_EQ(size.source(), Source::Nobody);
+  EXPECT_EQ(size.source(), LoadSource::Nobody);
   EXPECT_EQ(size.tokens(), 0U);
   size.take_from_server(0);
   EXPECT_EQ(size, BlockSize());
@@ -33,10 +33,10 @@ TEST(BlockSize, IsUnknownWithoutASource) {
 
 TEST(BlockSize, ServersValueCountsUntilOthersTeachAnother) {
   BlockSize size = told_by_server(16);
-  EXPECT_EQ(size.source(), Source::Server);
+  EXPECT_EQ(size.source(), LoadSource::Server);
   EXPECT_EQ(size.tokens(), 16U);
   size.take_from_others(32);
-  EXPECT_EQ(size.source(), Source::Others);
+  EXPECT_EQ(size.source(), LoadSource::Others);
   EXPECT_EQ(size.tokens(), 32U);
   EXPECT_EQ(size.configured(), 16U);
   size.take_from_server(0);
@@ -54,7 +54,7 @@ TEST(BlockSize, OthersWhoSayWhatTheServerSaysAddNothing) {
 TEST(BlockSize, TheOperatorKnowsBetterThanTheServer) {
   BlockSize size(32);
   size.take_from_server(16);
-  EXPECT_EQ(size.source(), Source::Operator);
+  EXPECT_EQ(size.source(), LoadSource::Operator);
   EXPECT_EQ(size.tokens(), 32U);
   EXPECT_EQ(size.configured(), 32U);
   EXPECT_EQ(size.by_operator(), 32U);
@@ -64,7 +64,7 @@ TEST(BlockSize, EventsWinOverLaterSources) {
   BlockSize size = told_by_server(16);
   size.take_from_others(64);
   size = with_events(size, {.tokens = 32});
-  EXPECT_EQ(size.source(), Source::Events);
+  EXPECT_EQ(size.source(), LoadSource::Events);
   EXPECT_EQ(size.tokens(), 32U);
   EXPECT_EQ(size.configured(), 16U);
   EXPECT_EQ(size.conflict(), std::nullopt) << "a server that tells another size is no liar";

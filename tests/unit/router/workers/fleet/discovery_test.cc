@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "router/engine/family/models.h"
-#include "router/engine/vllm/server_answers.h"
+#include "router/engine/vllm/vllm_answers.h"
 #include "tests/support/paths.h"
 
 namespace sightline::fleet {

@@ -23,9 +23,9 @@ std::shared_ptr<const PushedList> pushed(std::uint64_t generation, const std::st
 
 TEST(ListInForce, IsThatOfTheFileUntilOneIsPushed) {
   const InForce none;
-  EXPECT_EQ(none.source, Source::None);
+  EXPECT_EQ(none.source, ListSource::None);
   const InForce boot = with_boot(none, {worker("name=a,url=http://h:1")});
-  EXPECT_EQ(boot.source, Source::File);
+  EXPECT_EQ(boot.source, ListSource::File);
   EXPECT_EQ(boot.generation(), 0U);
   const InForce again = with_boot(boot, {worker("name=b,url=http://h:2")});
   EXPECT_EQ(again.workers, std::vector{worker("name=b,url=http://h:2")});
@@ -33,22 +33,22 @@ TEST(ListInForce, IsThatOfTheFileUntilOneIsPushed) {
 
 TEST(ListInForce, PushedListStaysAfterAFileChange) {
   const InForce boot = with_boot({}, {worker("name=a,url=http://h:1")});
-  const InForce now = with_push(boot, pushed(3, "name=p,url=http://h:9"), Source::Push);
-  EXPECT_EQ(now.source, Source::Push);
+  const InForce now = with_push(boot, pushed(3, "name=p,url=http://h:9"), ListSource::Push);
+  EXPECT_EQ(now.source, ListSource::Push);
   EXPECT_EQ(now.generation(), 3U);
   const InForce reread = with_boot(now, {worker("name=z,url=http://h:5")});
-  EXPECT_EQ(reread.source, Source::Push);
+  EXPECT_EQ(reread.source, ListSource::Push);
   EXPECT_EQ(reread.workers, std::vector{worker("name=p,url=http://h:9")});
   EXPECT_EQ(reread.boot, std::vector{worker("name=z,url=http://h:5")});
 }
 
 TEST(ListInForce, KeyGoesOnlyToUrlsOfTheLocalFile) {
   const InForce boot = with_boot({}, {worker("name=a,url=http://h:1,api_key_file=/k/1")});
-  const InForce same = with_push(boot, pushed(1, "name=other,url=http://h:1"), Source::Push);
+  const InForce same = with_push(boot, pushed(1, "name=other,url=http://h:1"), ListSource::Push);
   EXPECT_EQ(same.workers.at(0).api_key_file, "/k/1");
   EXPECT_EQ(same.pushed->list.workers.at(0).api_key_file, "");
   for (const char* elsewhere : {"name=a,url=http://h:2", "name=a,url=http://evil:1"}) {
-    const InForce other = with_push(boot, pushed(1, elsewhere), Source::Push);
+    const InForce other = with_push(boot, pushed(1, elsewhere), ListSource::Push);
     EXPECT_EQ(other.workers.at(0).api_key_file, "") << elsewhere;
   }
   const InForce rotated = with_boot(same, {worker("name=a,url=http://h:1,api_key_file=/k/2")});
@@ -68,8 +68,8 @@ TEST(ListInForce, DigestDistinguishesLists) {
 }
 
 TEST(ListInForce, EverySourceHasAName) {
-  for (const Source source : kSources) EXPECT_FALSE(name_of(source).empty());
-  EXPECT_EQ(name_of(Source::Peers), "peers");
+  for (const ListSource source : kSources) EXPECT_FALSE(name_of(source).empty());
+  EXPECT_EQ(name_of(ListSource::Peers), "peers");
 }
 
 }  // namespace

@@ -102,25 +102,26 @@ TEST(PushedWorkers, TheDifferenceNamesEachWorkerOnce) {
 
 TEST(PushedWorkers, AreTakenOverByRevisionThenGeneration) {
   const PushedWorkers held = list(5, "url=http://h:1");
-  EXPECT_EQ(judge("r1", nullptr, list(0, "url=http://h:1")), Verdict::TakeOver);
-  EXPECT_EQ(judge("r2", nullptr, list(0, "url=http://h:1")), Verdict::OtherRevision);
-  EXPECT_EQ(judge("r2", &held, list(6, "url=http://h:1")), Verdict::OtherRevision);
-  EXPECT_EQ(judge("r1", &held, list(6, "url=http://h:1")), Verdict::TakeOver);
-  EXPECT_EQ(judge("r1", &held, list(5, "url=http://h:1")), Verdict::Same);
-  EXPECT_EQ(judge("r1", &held, list(5, "url=http://h:2")), Verdict::Forked);
-  EXPECT_EQ(judge("r1", &held, list(4, "url=http://h:1")), Verdict::Older);
+  EXPECT_EQ(judge("r1", nullptr, list(0, "url=http://h:1")), ListVerdict::TakeOver);
+  EXPECT_EQ(judge("r2", nullptr, list(0, "url=http://h:1")), ListVerdict::OtherRevision);
+  EXPECT_EQ(judge("r2", &held, list(6, "url=http://h:1")), ListVerdict::OtherRevision);
+  EXPECT_EQ(judge("r1", &held, list(6, "url=http://h:1")), ListVerdict::TakeOver);
+  EXPECT_EQ(judge("r1", &held, list(5, "url=http://h:1")), ListVerdict::Same);
+  EXPECT_EQ(judge("r1", &held, list(5, "url=http://h:2")), ListVerdict::Forked);
+  EXPECT_EQ(judge("r1", &held, list(4, "url=http://h:1")), ListVerdict::Older);
 }
 
 TEST(PushedWorkers, NoListIsTheLastThatCanBePushed) {
   const std::uint64_t last = std::numeric_limits<std::int64_t>::max();
   const PushedWorkers held = list(5, "url=http://h:1");
-  EXPECT_EQ(judge("r1", nullptr, list(last, "url=http://h:1")), Verdict::TooFar);
-  EXPECT_EQ(judge("r1", &held, list(last, "url=http://h:1")), Verdict::TooFar);
-  EXPECT_EQ(judge("r1", &held, list(5 + kGenerationStepMax, "url=http://h:1")), Verdict::TakeOver);
+  EXPECT_EQ(judge("r1", nullptr, list(last, "url=http://h:1")), ListVerdict::TooFar);
+  EXPECT_EQ(judge("r1", &held, list(last, "url=http://h:1")), ListVerdict::TooFar);
+  EXPECT_EQ(judge("r1", &held, list(5 + kGenerationStepMax, "url=http://h:1")),
+            ListVerdict::TakeOver);
   const PushedWorkers first = list(kFirstGenerationMax, "url=http://h:1");
-  EXPECT_EQ(judge("r1", nullptr, first), Verdict::TakeOver);
+  EXPECT_EQ(judge("r1", nullptr, first), ListVerdict::TakeOver);
   EXPECT_EQ(judge("r1", &first, list(kFirstGenerationMax + 1, "url=http://h:2")),
-            Verdict::TakeOver);
+            ListVerdict::TakeOver);
 }
 
 }  // namespace
