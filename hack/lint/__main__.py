@@ -19,6 +19,7 @@ import rules_contract  # noqa: E402
 import rules_docs  # noqa: E402
 import rules_format  # noqa: E402
 import rules_includes  # noqa: E402
+import rules_names  # noqa: E402
 import rules_prose  # noqa: E402
 import rules_sizes  # noqa: E402
 import rules_threads  # noqa: E402
@@ -27,7 +28,7 @@ import tables  # noqa: E402
 from tree import Finding, Tree  # noqa: E402
 
 PARTS = [rules_sizes, rules_includes, rules_words, rules_build, rules_contract, rules_docs,
-         rules_format, rules_threads, rules_prose]
+         rules_format, rules_names, rules_threads, rules_prose]
 
 
 def unused_allowances(tree, allowed):
@@ -78,16 +79,14 @@ def main():
                 print(f"{rule:20} {meaning}")
         return 0
     start = time.monotonic()
-    tree = Tree(options.root)
+    tree = Tree(options.root, options.paths)
     if options.prose:
         print_prose(tree)
         return 0
     if options.lower_prose:
         tables.write_prose_rows(rules_prose.lower(tree))
         return 0
-    findings = check(tree)
-    if options.paths:
-        findings = [f for f in findings if f.path.startswith(tuple(options.paths))]
+    findings = [finding for finding in check(tree) if tree.is_shown(finding.path)]
     for finding in findings:
         print(finding)
     verdict = f"{len(findings)} findings" if findings else "clean"

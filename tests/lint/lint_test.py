@@ -114,6 +114,11 @@ PLANTED = {
             "        --value;", "      }", "    }", "  }", "}"])}),
     "a module of 15 files": ("module-size", {
         f"router/cache/keys/part_{i}.h": HEADER for i in range(13)}),
+    "a name of three types": ("name-reused", {
+        "router/cache/keys/twice.h": HEADER.replace("// Twice", "".join(
+            f"struct {outer} {{\n  struct Part {{\n    int size = 0;\n  }};\n}};\n\n"
+            for outer in ("First", "Second", "Third")) + "// Twice")}),
+    "a name of two files": ("name-reused", {"router/cli/twice.cc": SPDX}),
     "no licence lines": ("spdx", {"router/cache/keys/twice.h": HEADER.replace(SPDX, "")}),
     "a script without licence lines": ("spdx", {
         "hack/count": CLEAN["hack/count"].replace(SCRIPT_SPDX, "")}),
